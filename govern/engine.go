@@ -50,8 +50,7 @@ type Engine interface {
 	// CheckSubmission validates one field of a possibly incomplete submission. It returns the problem, empty if
 	// there is none.
 	CheckSubmission(ctx context.Context, o SubmitOptions, field string) (fault string, err error)
-	// Rerun repeats the commands that a turn states as evidence and compares exit codes. The record is
-	// unchanged.
+	// Rerun runs the commands that a turn gives as evidence again and compares exit codes. The record is unchanged.
 	Rerun(ctx context.Context, o RerunOptions) (Rerun, error)
 	// SetTemplate changes the project's template and records the change.
 	SetTemplate(ctx context.Context, id string) (TemplateChange, error)
@@ -68,18 +67,18 @@ type Options struct {
 	Agents Agents
 	// Owner identifies this process to others that find the project locked; empty is the program's name.
 	Owner string
-	// Trust is asked before the project runs something that this machine's user has not trusted with "drawbar
-	// trust": programs and agents of its runtimes, hooks, gate actions. True allows it this time; nil refuses
-	// with PROJECT_NOT_TRUSTED.
+	// Trust is called before the project runs something that this machine's user has not trusted with "drawbar trust":
+	// programs and agents of its runtimes, hooks, gate actions. True allows it this time; nil refuses with
+	// PROJECT_NOT_TRUSTED.
 	Trust func(root string, items []TrustItem) bool
 	// Notice receives what happens while a method works, one call at a time. nil discards it.
 	Notice func(Notice)
-	// Approve and Answer answer agents in prompt mode; nil means that nobody can answer.
+	// Approve and Answer answer agents in prompt mode; nil means that there is no person to ask.
 	Approve func(context.Context, execution.ApprovalRequired) execution.Decision
 	Answer  func(context.Context, execution.InputRequired) (string, error)
 }
 
-// TrustItem is something of a project that would run.
+// TrustItem is a part of a project that would run a program.
 type TrustItem struct {
 	File  string   // its file, relative to the project, with slashes
 	Place string   // its place in the file

@@ -38,7 +38,7 @@ type Notice struct {
 	Event    *execution.Event // for kind event
 }
 
-// Progress is the state of work under way.
+// Progress is the progress of running work.
 type Progress struct {
 	Turn, Role, Runtime string
 	Worker              string // the program's or agent's name, or "a person"

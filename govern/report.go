@@ -15,7 +15,7 @@ const (
 	OutcomePaused      Outcome = "paused"      // the run waits for a person's approval
 	OutcomeCompleted   Outcome = "completed"   // the run has ended
 	OutcomeAssigned    Outcome = "assigned"    // a turn is ready and not running
-	OutcomeInterrupted Outcome = "interrupted" // the caller ended the command; the turn remains
+	OutcomeInterrupted Outcome = "interrupted" // the caller cancelled; the turn remains
 	OutcomeDone        Outcome = "done"        // the command did what was asked
 )
 

@@ -22,7 +22,7 @@ type Status struct {
 	BlockedOn   string                   `json:"blocked_on,omitempty"`
 	Reason      *protocol.BlockedReason  `json:"blocked_reason,omitempty"`
 	Pending     string                   `json:"pending_gate,omitempty"`
-	Approvers   []string                 `json:"approvers,omitempty"` // who decides on the pending gate; empty: anybody
+	Approvers   []string                 `json:"approvers,omitempty"` // who decides on the pending gate; empty: anyone
 	Approvals   []protocol.Approval      `json:"approvals,omitempty"` // given so far
 	Needed      int                      `json:"approvals_needed,omitempty"`
 	Declined    *protocol.Decline        `json:"last_decline,omitempty"`
@@ -37,7 +37,7 @@ type Status struct {
 	Warnings    []string                 `json:"warnings,omitempty"`    // about the configuration
 	Notes       []string                 `json:"notes,omitempty"`       // left by another program: a state, a worker, intents
 	Permissions protocol.Ordered[string] `json:"permissions,omitzero"`  // how an agent's permission requests are answered, by role
-	NotTrusted  string                   `json:"not_trusted,omitempty"` // why nothing of the project would run
+	NotTrusted  string                   `json:"not_trusted,omitempty"` // why nothing of the project may run
 	StartedAt   protocol.Time            `json:"started_at"`
 	CompletedAt protocol.Time            `json:"completed_at"`
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Extra are the keys of an object that this version does not know, as they were read, in their order. They are written back.
+// Extra holds the unknown keys of an object as they were read, in their order. They are written back.
 type Extra = Ordered[json.RawMessage]
 
 // Marshal is json.Marshal without the escaping of HTML characters, as the files of the protocol are written.
@@ -58,13 +58,14 @@ func Kind(raw []byte) string {
 	return "number"
 }
 
-// Is reports whether the raw value is there and not null.
+// Is reports whether the raw value is present and not null.
 func Is(raw json.RawMessage) bool {
 	k := Kind(raw)
 	return k != "nothing" && k != "null"
 }
 
-// keeping is how a struct with a field Extra is read and written: as a type of the same fields, without its methods.
+// keeping describes how a struct with a field Extra is read and written: as a type with the same fields, without its
+// methods.
 type keeping struct {
 	plain reflect.Type
 	extra int            // the field
@@ -91,7 +92,7 @@ func keepingOf(t reflect.Type) *keeping {
 	return k
 }
 
-// readKeep decodes data into a struct and puts the keys that it does not know into its Extra.
+// readKeep decodes data into a struct and stores unknown keys in its Extra.
 func readKeep[T any](data []byte, v *T) error {
 	k, to := keepingOf(reflect.TypeFor[T]()), reflect.ValueOf(v)
 	if err := json.Unmarshal(data, reflect.NewAt(k.plain, to.UnsafePointer()).Interface()); err != nil {
@@ -117,9 +118,9 @@ func readKeep[T any](data []byte, v *T) error {
 	})
 }
 
-func twice(key string) error { return fmt.Errorf("the key %q stands twice", key) }
+func twice(key string) error { return fmt.Errorf("the key %q appears twice", key) }
 
-// writeKeep encodes a struct and puts its Extra behind its fields.
+// writeKeep encodes a struct, followed by its Extra.
 func writeKeep[T any](v T) ([]byte, error) {
 	k, from := keepingOf(reflect.TypeFor[T]()), reflect.ValueOf(&v)
 	b, err := Marshal(reflect.NewAt(k.plain, from.UnsafePointer()).Interface())

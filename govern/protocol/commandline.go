@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// SplitLine splits a command line into words, without a shell: at white space, with quotes around what belongs together, and a backslash before a
-// blank, a quote or another backslash.
+// SplitLine splits a command line into words without a shell: at white space outside quotes, with a backslash before a
+// space, a quote or another backslash.
 func SplitLine(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -40,7 +40,7 @@ func SplitLine(line string) ([]string, error) {
 		}
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("a %c has no second one in %s", quote, line)
+		return nil, fmt.Errorf("a %c is not closed in %s", quote, line)
 	}
 	if in {
 		words = append(words, word.String())

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Config is agentxchain.json. Values that may be absent are pointers where absent differs from zero. Keys that this version
-// does not know are in Extra, here and in roles and runtimes. What a key means and may be is said in one place: charter.Keys.
+// Config is agentxchain.json. Values that may be absent are pointers if absent differs from zero. Unknown keys are in
+// Extra, here and in roles and runtimes. charter.Keys describes every key and its values.
 type Config struct {
 	SchemaVersion            ConfigSchemaVersion `json:"schema_version,omitempty"`
 	Template                 string              `json:"template,omitempty"`
@@ -37,7 +37,7 @@ type Config struct {
 	Extra                    Extra               `json:"-"`
 }
 
-// ConfigSchemaVersion reads "1.0" and the number 4, which mean the same.
+// ConfigSchemaVersion reads "1.0" and the number 4, which are equivalent.
 type ConfigSchemaVersion string
 
 // UnmarshalJSON reads a string or a number.
@@ -65,7 +65,7 @@ func (c *Config) UnmarshalJSON(data []byte) error {
 
 func (c Config) MarshalJSON() ([]byte, error) { return writeKeep(c) }
 
-// Phases are the phases in their order: that of routing, or the three of the protocol when there is none.
+// Phases are the phases in their order: those of routing, or the protocol's three without routing.
 func (c *Config) Phases() []string {
 	if c.Routing == nil {
 		return []string{"planning", "implementation", "qa"}
@@ -73,7 +73,7 @@ func (c *Config) Phases() []string {
 	return c.Routing.Keys()
 }
 
-// Phase is the routing of a phase; false when routing does not name it.
+// Phase is the routing of a phase; false if routing does not name it.
 func (c *Config) Phase(name string) (Phase, bool) {
 	if c.Routing == nil {
 		return Phase{}, false
@@ -89,8 +89,8 @@ func (c *Config) Gate(id string) (Gate, bool) {
 	return c.Gates.Get(id)
 }
 
-// RuntimeOf is the runtime of a role, with its id; false when either is not declared. A role of the first edition carries
-// its runtime in itself.
+// RuntimeOf is the runtime of a role, with its id; false if either is not declared. A role of the first edition
+// contains its runtime.
 func (c *Config) RuntimeOf(role string) (string, Runtime, bool) {
 	r, ok := c.Roles.Get(role)
 	if !ok {
@@ -100,7 +100,7 @@ func (c *Config) RuntimeOf(role string) (string, Runtime, bool) {
 	return r.RuntimeID(), rt, ok
 }
 
-// Project names what is governed.
+// Project describes the governed project.
 type Project struct {
 	ID            string `json:"id"`
 	Name          string `json:"name"`
@@ -126,10 +126,10 @@ type Role struct {
 	Extra         Extra           `json:"-"`
 }
 
-// FirstEdition reports whether the role is one of specification 000: its rules apply to this role only.
+// FirstEdition reports whether the role follows specification 000.
 func (r Role) FirstEdition() bool { return r.Adapter != "" }
 
-// RuntimeID is the id of the role's runtime. Normalizing a configuration gives roles of the first edition one.
+// RuntimeID is the id of the role's runtime. Normalizing a configuration assigns one to roles of the first edition.
 func (r Role) RuntimeID() string { return r.Runtime }
 
 func (r *Role) UnmarshalJSON(data []byte) error { return readKeep(data, r) }
@@ -146,7 +146,7 @@ type Phase struct {
 	Extra              Extra           `json:"-"`
 }
 
-// Concurrency is how many turns may be active at once: 1 where nothing usable is said.
+// Concurrency is how many turns may be active at once: 1 without a valid value.
 func (p Phase) Concurrency() int {
 	var n int
 	if json.Unmarshal(p.MaxConcurrentTurns, &n) != nil || n < 1 {
@@ -173,10 +173,10 @@ type Gate struct {
 // AsksPerson reports whether a person decides on the gate.
 func (g *Gate) AsksPerson() bool { return g.RequiresHumanApproval || g.Credentialed || g.OnlyPerson() }
 
-// OnlyPerson reports whether the gate names who decides, or how many: nothing stands in for them.
+// OnlyPerson reports whether the gate names who decides, or how many: no policy replaces them.
 func (g *Gate) OnlyPerson() bool { return len(g.Approvers) > 0 || g.Approvals() > 1 }
 
-// Approvals is how many people have to agree.
+// Approvals is the number of people who must approve.
 func (g *Gate) Approvals() int {
 	if g.MinApprovals == nil {
 		return 1
@@ -198,7 +198,7 @@ func (g *Gate) Approver(p Person) bool {
 func (g *Gate) UnmarshalJSON(data []byte) error { return readKeep(data, g) }
 func (g Gate) MarshalJSON() ([]byte, error)     { return writeKeep(g) }
 
-// GateAction is a shell line that runs when a person approves the gate.
+// GateAction is a shell command that runs when a person approves the gate.
 type GateAction struct {
 	Run       string `json:"run"`
 	Label     string `json:"label,omitempty"`
@@ -218,7 +218,7 @@ type Hook struct {
 	Env       Ordered[string] `json:"env,omitzero"`
 }
 
-// Budget is what a run may cost, in US dollars.
+// Budget is the budget of a run, in US dollars.
 type Budget struct {
 	PerTurnMaxUSD *float64          `json:"per_turn_max_usd,omitempty"`
 	PerRunMaxUSD  *float64          `json:"per_run_max_usd,omitempty"`
@@ -252,13 +252,13 @@ type PolicyScope struct {
 	Roles  []string `json:"roles,omitempty"`
 }
 
-// ApprovalPolicy says which gates that ask for a person may pass without one.
+// ApprovalPolicy lists the gates that may pass without the person whom they require.
 type ApprovalPolicy struct {
 	PhaseTransitions *TransitionPolicy `json:"phase_transitions,omitempty"`
 	RunCompletion    *CompletionPolicy `json:"run_completion,omitempty"`
 }
 
-// TransitionPolicy is the part for phases: the first rule that matches wins.
+// TransitionPolicy is the part for phases: the first matching rule applies.
 type TransitionPolicy struct {
 	Default string           `json:"default,omitempty"`
 	Rules   []TransitionRule `json:"rules,omitempty"`
@@ -278,7 +278,7 @@ type CompletionPolicy struct {
 	When   *ApprovalWhen `json:"when,omitempty"`
 }
 
-// ApprovalWhen are the conditions of a rule; unmet means a person is asked.
+// ApprovalWhen are the conditions of a rule; unless all hold, a person is asked.
 type ApprovalWhen struct {
 	GatePassed        *bool    `json:"gate_passed,omitempty"`
 	RolesParticipated []string `json:"roles_participated,omitempty"`
@@ -309,7 +309,7 @@ type KitPhase struct {
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 }
 
-// Artifact is a file that a phase has to bring.
+// Artifact is a file that a phase has to produce.
 type Artifact struct {
 	Path            string           `json:"path"`
 	Semantics       string           `json:"semantics,omitempty"`
@@ -334,7 +334,7 @@ type Rules struct {
 func (r *Rules) UnmarshalJSON(data []byte) error { return readKeep(data, r) }
 func (r Rules) MarshalJSON() ([]byte, error)     { return writeKeep(r) }
 
-// IsZero reports whether nothing is said.
+// IsZero reports whether no rule is set.
 func (r Rules) IsZero() bool {
 	return r.ChallengeRequired == nil && r.MaxTurnRetries == nil && r.MaxDeadlockCycles == nil && r.Extra.Len() == 0
 }
@@ -342,7 +342,8 @@ func (r Rules) IsZero() bool {
 // Challenge reports whether reviewers must object.
 func (r Rules) Challenge() bool { return r.ChallengeRequired == nil || *r.ChallengeRequired }
 
-// Attempts is how often a turn may be tried, in total: max_turn_retries, whose name means attempts; at least 1.
+// Attempts is how often a turn may be tried, in total: max_turn_retries, which counts attempts despite its name; at
+// least 1.
 func (r Rules) Attempts() int {
 	if r.MaxTurnRetries == nil {
 		return 2

@@ -5,17 +5,17 @@ import (
 	"encoding/json"
 )
 
-// QueuedDelegation is work that one role gave to another.
+// QueuedDelegation is work that one role delegated to another.
 type QueuedDelegation struct {
-	ID                  string   `json:"delegation_id" doc:"the id that the delegating turn gave it; older files call the key id"`
+	ID                  string   `json:"delegation_id" doc:"id chosen by the delegating turn; older files call the key id"`
 	ToRole              string   `json:"to_role" doc:"role that gets a turn for it"`
 	Charter             string   `json:"charter" doc:"the task"`
 	AcceptanceContract  []string `json:"acceptance_contract" doc:"conditions that the work has to meet"`
-	RequiredDecisionIDs []string `json:"required_decision_ids" doc:"decisions that the turn has to make; the review lists missing ones"`
+	RequiredDecisionIDs []string `json:"required_decision_ids" doc:"decisions that the turn must make; the review lists missing ones"`
 	ParentTurnID        string   `json:"parent_turn_id" doc:"turn that delegated"`
 	ParentRole          string   `json:"parent_role" doc:"role of that turn; it reviews the results"`
 	Status              string   `json:"status" doc:"pending, active, completed or failed"`
-	ChildTurnID         *string  `json:"child_turn_id" doc:"turn that has the delegation (null: none yet)"`
+	ChildTurnID         *string  `json:"child_turn_id" doc:"turn that works on it (null: none yet)"`
 	CreatedAt           Time     `json:"created_at,omitzero" doc:"when the delegating turn was accepted"`
 	Extra               Extra    `json:"-"`
 }
@@ -44,7 +44,7 @@ func formerID(x *Extra) (id string) {
 	return id
 }
 
-// Child is the turn that has the delegation; empty when none has it yet.
+// Child is the turn that works on the delegation; empty if there is none yet.
 func (q *QueuedDelegation) Child() string {
 	if q.ChildTurnID == nil {
 		return ""
@@ -74,7 +74,7 @@ func (p *PendingReview) UnmarshalJSON(data []byte) error {
 
 func (p PendingReview) MarshalJSON() ([]byte, error) { return writeKeep(p) }
 
-// DelegationReview is what the turn that reviews delegations gets of them.
+// DelegationReview is the input of the turn that reviews delegations.
 type DelegationReview struct {
 	ParentTurnID string             `json:"parent_turn_id" doc:"turn that delegated"`
 	ParentRole   string             `json:"parent_role,omitempty" doc:"role of that turn, which reviews"`
@@ -86,14 +86,14 @@ type DelegationResult struct {
 	DelegationID         string   `json:"delegation_id" doc:"delegation that ended"`
 	ChildTurnID          string   `json:"child_turn_id" doc:"turn that did the work"`
 	ToRole               string   `json:"to_role" doc:"role of that turn"`
-	Charter              string   `json:"charter,omitempty" doc:"what was to be done"`
-	AcceptanceContract   []string `json:"acceptance_contract,omitempty" doc:"conditions that the work had to meet"`
+	Charter              string   `json:"charter,omitempty" doc:"the task"`
+	AcceptanceContract   []string `json:"acceptance_contract,omitempty" doc:"conditions for the work"`
 	RequiredDecisionIDs  []string `json:"required_decision_ids,omitempty" doc:"decisions that the turn had to make"`
-	Status               string   `json:"status" doc:"completed, or failed when the turn's result has another status"`
+	Status               string   `json:"status" doc:"completed, or failed if the turn's result has another status"`
 	Summary              string   `json:"summary" doc:"the summary of the turn's result"`
 	FilesChanged         []string `json:"files_changed" doc:"files that the turn changed, relative to the project"`
 	SatisfiedDecisionIDs []string `json:"satisfied_decision_ids" doc:"required decisions that the turn made"`
-	MissingDecisionIDs   []string `json:"missing_decision_ids" doc:"required decisions that it did not make; with any, the phase stays"`
+	MissingDecisionIDs   []string `json:"missing_decision_ids" doc:"required decisions that it did not make; any keeps the phase from ending"`
 	Extra                Extra    `json:"-"`
 }
 

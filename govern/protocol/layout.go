@@ -46,7 +46,7 @@ func StagedFile(turn string) string { return StagingDir + "/" + turn + "/turn-re
 // BundleDir is the folder of a turn's dispatch bundle.
 func BundleDir(turn string) string { return DispatchDir + "/" + turn }
 
-// ReservedPaths are the files that no turn may touch.
+// ReservedPaths are the files that no turn may change.
 func ReservedPaths() []string {
 	return []string{StateFile, HistoryFile, LedgerFile, Dir + "/lock.json"}
 }
@@ -59,11 +59,11 @@ var operationalFiles = []string{"state.json", "history.jsonl", "decision-ledger.
 	"notification-audit.jsonl", "sla-reminders.json", "schedule-state.json", "schedule-daemon.json", "continuous-session.json",
 	"SESSION_RECOVERY.md", "migration-report.md", "chain.jsonl", "lock.json", ".gitignore"}
 
-// generated are the reports that the original makes by itself; what else stands in their folder a turn wrote.
+// generated are the reports that the original generates; other files in their folder were written by a turn.
 var generated = []string{ReportsDir + "/report-*.md", ReportsDir + "/export-*.json", ReportsDir + "/chain-*.json"}
 
-// Operational reports whether the path belongs to the orchestrator: no agent is blamed for it. The path is relative to the
-// root, with slashes.
+// Operational reports whether the path belongs to the orchestrator: changes to it are never attributed to an agent. The
+// path is relative to the root, with slashes.
 func Operational(path string) bool {
 	if path == TalkFile || path == HumanTasksFile {
 		return true
@@ -84,14 +84,15 @@ func Operational(path string) bool {
 	return slices.Contains(operationalDirs, dir)
 }
 
-// BaselineExempt reports whether the path may be dirty when a turn is assigned: what is operational, and what turns derive.
+// BaselineExempt reports whether the path may be uncommitted when a turn is assigned: operational files, and files that
+// turns derive.
 func BaselineExempt(path string) bool {
 	return Operational(path) || strings.HasPrefix(path, ReviewsDir+"/") || strings.HasPrefix(path, ReportsDir+"/") ||
 		strings.HasPrefix(path, ProposedDir+"/")
 }
 
-// Reserved reports whether no turn may touch the path, whatever its case: what the orchestrator keeps its state in. What
-// would be a file of another name on a system that ignores case is reserved as well.
+// Reserved reports whether no turn may change the path, in any case: the files in which the orchestrator keeps its
+// state. A name that is equal only on systems that ignore case is reserved as well.
 func Reserved(path string) bool {
 	fold := strings.ToLower(path)
 	if slices.ContainsFunc(ReservedPaths(), func(p string) bool { return p == fold }) {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Ordered is a JSON object whose key order means something: the order of routing is the order of phases. The zero value is
-// empty and ready. A copy of the struct shares its content; Clone does not. It is not safe for concurrent use.
+// Ordered is a JSON object whose key order matters: the order of routing is the order of phases. The zero value is
+// empty and ready to use. A copy of the struct shares its content; Clone does not. It is not safe for concurrent use.
 type Ordered[V any] struct {
 	keys   []string
 	values map[string]V
@@ -24,13 +24,13 @@ func (o *Ordered[V]) Get(key string) (V, bool) {
 // At returns the value of a key, or the zero value.
 func (o *Ordered[V]) At(key string) V { return o.values[key] }
 
-// Has reports whether the key is there.
+// Has reports whether the key exists.
 func (o *Ordered[V]) Has(key string) bool {
 	_, ok := o.values[key]
 	return ok
 }
 
-// Set adds the key at the end, or replaces the value of one that is there.
+// Set replaces the value of a key, or adds the key at the end.
 func (o *Ordered[V]) Set(key string, v V) {
 	if o.values == nil {
 		o.values = map[string]V{}
@@ -50,13 +50,13 @@ func (o *Ordered[V]) Delete(key string) {
 	o.keys = slices.DeleteFunc(slices.Clone(o.keys), func(k string) bool { return k == key })
 }
 
-// Keys returns the keys in their order; the slice is the caller's.
+// Keys returns the keys in their order; the caller owns the slice.
 func (o *Ordered[V]) Keys() []string { return slices.Clone(o.keys) }
 
 // Len is the number of keys.
 func (o *Ordered[V]) Len() int { return len(o.keys) }
 
-// Index is the place of a key, or -1.
+// Index is the position of a key, or -1.
 func (o *Ordered[V]) Index(key string) int { return slices.Index(o.keys, key) }
 
 // All yields keys and values in order.
@@ -70,7 +70,7 @@ func (o *Ordered[V]) All() iter.Seq2[string, V] {
 	}
 }
 
-// Clone copies the object; the values are copied as Go copies them.
+// Clone copies the object; values are copied by assignment.
 func (o *Ordered[V]) Clone() Ordered[V] {
 	c := Ordered[V]{keys: slices.Clone(o.keys)}
 	if o.values != nil {
@@ -106,7 +106,7 @@ func (o Ordered[V]) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON reads an object and keeps the order of its keys. null is empty. A key that stands twice is an error: two
+// UnmarshalJSON reads an object and keeps the order of its keys. null is empty. A duplicate key is an error: two
 // readers would see two different objects.
 func (o *Ordered[V]) UnmarshalJSON(data []byte) error {
 	*o = Ordered[V]{}

@@ -24,7 +24,7 @@ func TestOrderedKeepsOrderAndRefusesTwins(t *testing.T) {
 		t.Errorf("a clone shares: %v %v", o.Keys(), c.Keys())
 	}
 	if err := json.Unmarshal([]byte(`{"a":1,"a":2}`), &o); err == nil || !strings.Contains(err.Error(), "twice") {
-		t.Errorf("a key that stands twice: %v", err)
+		t.Errorf("a key that appears twice: %v", err)
 	}
 }
 

@@ -6,55 +6,55 @@ import "encoding/json"
 type HistoryEntry struct {
 	TurnID                 string          `json:"turn_id" doc:"the accepted or reissued turn"`
 	RunID                  string          `json:"run_id" doc:"the run that it belongs to"`
-	Role                   string          `json:"role" doc:"the role that did the turn"`
+	Role                   string          `json:"role" doc:"the role of the turn"`
 	Phase                  string          `json:"phase" doc:"the run's phase when the turn was accepted"`
-	RuntimeID              string          `json:"runtime_id" doc:"the entry of runtimes that did the work"`
+	RuntimeID              string          `json:"runtime_id" doc:"its runtime, as in runtimes"`
 	Status                 string          `json:"status" doc:"status of the result, or reissued"`
-	Summary                string          `json:"summary" doc:"the result's summary, or what the turn was reissued as and why"`
+	Summary                string          `json:"summary" doc:"the result's summary, or the new turn and the reason of a reissue"`
 	Decisions              []Decision      `json:"decisions" doc:"the result's decisions, renumbered if an id was taken"`
 	Objections             []Objection     `json:"objections" doc:"the result's objections, renumbered if an id was taken"`
-	FilesChanged           []string        `json:"files_changed" doc:"observed paths and kept products of verification"`
-	ArtifactsCreated       []string        `json:"artifacts_created" doc:"as the result names them; may be empty"`
+	FilesChanged           []string        `json:"files_changed" doc:"observed paths and kept outputs of verification"`
+	ArtifactsCreated       []string        `json:"artifacts_created" doc:"as in the result; may be empty"`
 	Verification           Verification    `json:"verification" doc:"the turn's own account of its checks"`
-	NormalizedVerification NormalizedCheck `json:"normalized_verification" doc:"what the orchestrator makes of that account"`
-	VerificationReplay     json.RawMessage `json:"verification_replay,omitempty" doc:"how the evidence ended when a policy had it run again"`
-	Artifact               ResultArtifact  `json:"artifact" doc:"what the turn hands over"`
+	NormalizedVerification NormalizedCheck `json:"normalized_verification" doc:"classification of that account"`
+	VerificationReplay     json.RawMessage `json:"verification_replay,omitempty" doc:"outcome of running the evidence again, if a policy required it"`
+	Artifact               ResultArtifact  `json:"artifact" doc:"what the turn delivers"`
 	IntentID               *string         `json:"intent_id" doc:"the intake intent that the turn worked on, else null"`
-	ObservedArtifact       *Observed       `json:"observed_artifact,omitempty" doc:"what was seen to change; absent if nobody could look"`
-	ProposedNextRole       string          `json:"proposed_next_role" doc:"as the result says"`
+	ObservedArtifact       *Observed       `json:"observed_artifact,omitempty" doc:"the observed changes; absent if they could not be observed"`
+	ProposedNextRole       string          `json:"proposed_next_role" doc:"as in the result"`
 	PhaseTransitionRequest *string         `json:"phase_transition_request" doc:"the phase that the result asks for, else null"`
 	RunCompletionRequest   bool            `json:"run_completion_request" doc:"whether the result asks to end the run"`
 	AssignedSequence       int             `json:"assigned_sequence" doc:"turn_sequence when the accepted attempt began"`
 	AcceptedSequence       int             `json:"accepted_sequence" doc:"turn_sequence of this acceptance; 0 for a reissued turn"`
-	Attempt                int             `json:"attempt,omitempty" doc:"the attempt that was accepted or given up, from 1"`
+	Attempt                int             `json:"attempt,omitempty" doc:"the attempt that was accepted or abandoned, from 1"`
 	ConcurrentWith         []string        `json:"concurrent_with" doc:"ids of the turns that were active at the same time"`
 	ForwardRevision        json.RawMessage `json:"forward_revision,omitempty" doc:"files: accepted paths that the role changed again"`
 	ConflictResolution     json.RawMessage `json:"conflict_resolution,omitempty" doc:"resolution, conflicting_files, accepted_since"`
-	Cost                   *Cost           `json:"cost,omitempty" doc:"measured over all attempts, else as the result says; absent if unknown"`
+	Cost                   *Cost           `json:"cost,omitempty" doc:"measured over all attempts, else as in the result; absent if unknown"`
 	AdapterMeta            *AdapterMeta    `json:"adapter_meta,omitempty" doc:"model, tokens and timing; from the runtime, else the result"`
 	StartedAt              Time            `json:"started_at" doc:"first dispatch, else the assignment"`
 	AcceptedAt             Time            `json:"accepted_at" doc:"when the turn was accepted or reissued"`
 	DurationMS             int64           `json:"duration_ms" doc:"milliseconds from started_at to accepted_at; 0 for a reissued turn"`
-	DelegationsIssued      []Delegation    `json:"delegations_issued,omitempty" doc:"the work that the turn hands to other roles"`
-	DelegationContext      json.RawMessage `json:"delegation_context,omitempty" doc:"the delegation that the turn carried out, if any"`
+	DelegationsIssued      []Delegation    `json:"delegations_issued,omitempty" doc:"delegations of the turn"`
+	DelegationContext      json.RawMessage `json:"delegation_context,omitempty" doc:"the delegation that the turn worked on, if any"`
 	DelegationReview       json.RawMessage `json:"delegation_review,omitempty" doc:"the results of delegations that the turn reviewed, if any"`
-	Normalized             []Change        `json:"normalized,omitempty" doc:"Drawbar's own: each change that normalization made to the result"`
+	Normalized             []Change        `json:"normalized,omitempty" doc:"Drawbar only: each change that normalization made to the result"`
 	CheckpointSHA          string          `json:"checkpoint_sha,omitempty" doc:"commit of the turn's files; absent until there is one"`
 	CheckpointedAt         Time            `json:"checkpointed_at,omitzero" doc:"when that commit was made"`
 	Extra                  Extra           `json:"-"`
 }
 
-// StatusReissued marks the history line of a turn that another one replaced.
+// StatusReissued marks the history line of a turn that was replaced by another.
 const StatusReissued = "reissued"
 
 func (h *HistoryEntry) UnmarshalJSON(data []byte) error { return readKeep(data, h) }
 func (h HistoryEntry) MarshalJSON() ([]byte, error)     { return writeKeep(h) }
 
-// NormalizedCheck is what the orchestrator makes of a turn's verification.
+// NormalizedCheck is the orchestrator's classification of a turn's verification.
 type NormalizedCheck struct {
 	Status       string `json:"status" doc:"pass, fail, skipped, attested_pass or not_reproducible"`
 	Reason       string `json:"reason" doc:"why, in one sentence"`
-	Reproducible bool   `json:"reproducible" doc:"every command of the machine evidence ended with 0"`
+	Reproducible bool   `json:"reproducible" doc:"whether every command of the machine evidence exited with 0"`
 }
 
 // Change is one change that normalization made to a staged result.
@@ -65,27 +65,27 @@ type Change struct {
 	Rationale  string          `json:"rationale" doc:"why it was changed"`
 }
 
-// Observed is what really changed in the workspace.
+// Observed is what changed in the workspace.
 type Observed struct {
 	DerivedBy    string          `json:"derived_by" doc:"always orchestrator"`
 	BaselineRef  string          `json:"baseline_ref" doc:"git:<commit> of the baseline; workspace:dirty without one"`
 	AcceptedRef  string          `json:"accepted_ref" doc:"git:<commit> of HEAD when the turn was collected"`
 	FilesChanged []string        `json:"files_changed" doc:"paths that differ from the baseline, relative to the root"`
 	FileMarkers  Ordered[string] `json:"file_markers" doc:"path to marker, as in dirty_snapshot of a baseline"`
-	DiffSummary  string          `json:"diff_summary" doc:"the changes in short, for people"`
-	Siblings     []string        `json:"attributed_to_concurrent_siblings,omitempty" doc:"of other turns; only other programs write it"`
+	DiffSummary  string          `json:"diff_summary" doc:"summary of the changes, for people"`
+	Siblings     []string        `json:"attributed_to_concurrent_siblings,omitempty" doc:"changes of other turns; only other programs write it"`
 }
 
 // LedgerDecision is a decision in decision-ledger.jsonl.
 type LedgerDecision struct {
 	ID                string   `json:"id" doc:"DEC- and digits, unique in the ledger"`
-	TurnID            string   `json:"turn_id" doc:"the turn that decided"`
-	RunID             string   `json:"run_id,omitempty" doc:"the run that decided; absent in lines of other programs"`
-	Role              string   `json:"role" doc:"the role that decided"`
+	TurnID            string   `json:"turn_id" doc:"the turn that made it"`
+	RunID             string   `json:"run_id,omitempty" doc:"the run of that turn; absent in lines of other programs"`
+	Role              string   `json:"role" doc:"the role that made it"`
 	Phase             string   `json:"phase" doc:"the run's phase at that time"`
-	RuntimeID         string   `json:"runtime_id" doc:"the entry of runtimes that did the turn"`
+	RuntimeID         string   `json:"runtime_id" doc:"runtime of the turn, as in runtimes"`
 	Category          string   `json:"category" doc:"implementation, architecture, scope, process, quality or release"`
-	Statement         string   `json:"statement" doc:"what was decided"`
+	Statement         string   `json:"statement" doc:"the decision"`
 	Rationale         string   `json:"rationale" doc:"why"`
 	Durability        string   `json:"durability,omitempty" doc:"run or repo; absent is run"`
 	Overrides         string   `json:"overrides,omitempty" doc:"id of the repository decision that this one replaces"`
@@ -95,15 +95,15 @@ type LedgerDecision struct {
 	CreatedAt         Time     `json:"created_at" doc:"when the turn was accepted"`
 }
 
-// LedgerNote is a system line of decision-ledger.jsonl: it has no id and is keyed by decision or by type.
+// LedgerNote is a system line of decision-ledger.jsonl: it has no id, and either decision or type.
 type LedgerNote struct {
-	Decision  string `json:"decision,omitempty" doc:"word for what happened, such as turn_reissued; absent if type is set"`
-	Type      string `json:"type,omitempty" doc:"word for what happened, such as gate_failure; absent if decision is set"`
-	RunID     string `json:"run_id,omitempty" doc:"the run it is about"`
-	TurnID    string `json:"turn_id,omitempty" doc:"the turn it is about; absent if none"`
+	Decision  string `json:"decision,omitempty" doc:"kind of note, such as turn_reissued; absent if type is set"`
+	Type      string `json:"type,omitempty" doc:"kind of note, such as gate_failure; absent if decision is set"`
+	RunID     string `json:"run_id,omitempty" doc:"the run concerned"`
+	TurnID    string `json:"turn_id,omitempty" doc:"the turn concerned; absent if none"`
 	Role      string `json:"role,omitempty" doc:"role of that turn"`
 	Phase     string `json:"phase,omitempty" doc:"the run's phase at that time"`
-	Timestamp Time   `json:"timestamp" doc:"when it happened; the other keys depend on the word"`
+	Timestamp Time   `json:"timestamp" doc:"when it happened; further keys depend on the kind"`
 	Extra     Extra  `json:"-"`
 }
 
@@ -112,13 +112,13 @@ func (n LedgerNote) MarshalJSON() ([]byte, error)     { return writeKeep(n) }
 
 // RepoDecision is a line of repo-decisions.jsonl: a decision that outlives its run.
 type RepoDecision struct {
-	ID           string  `json:"id" doc:"as in decision-ledger.jsonl; the last line of an id counts"`
-	RunID        string  `json:"run_id" doc:"the run that decided"`
-	TurnID       string  `json:"turn_id" doc:"the turn that decided"`
-	Role         string  `json:"role" doc:"the role that decided, whose decision_authority protects it"`
+	ID           string  `json:"id" doc:"as in decision-ledger.jsonl; the last line with an id applies"`
+	RunID        string  `json:"run_id" doc:"the run that made it"`
+	TurnID       string  `json:"turn_id" doc:"the turn that made it"`
+	Role         string  `json:"role" doc:"the role that made it, whose decision_authority protects it"`
 	Phase        string  `json:"phase,omitempty" doc:"the run's phase at that time"`
 	Category     string  `json:"category" doc:"implementation, architecture, scope, process, quality or release"`
-	Statement    string  `json:"statement" doc:"what was decided"`
+	Statement    string  `json:"statement" doc:"the decision"`
 	Rationale    string  `json:"rationale,omitempty" doc:"why"`
 	Durability   string  `json:"durability" doc:"always repo"`
 	Overrides    *string `json:"overrides,omitempty" doc:"id of the decision that this one replaces"`
@@ -132,7 +132,7 @@ type Event struct {
 	EventID   string          `json:"event_id" doc:"\"evt_\" and random hex digits, unique"`
 	EventType string          `json:"event_type" doc:"see \"Event types\""`
 	Timestamp Time            `json:"timestamp" doc:"when it happened"`
-	RunID     string          `json:"run_id" doc:"the run it is about; empty before the first"`
+	RunID     string          `json:"run_id" doc:"the run concerned; empty before the first"`
 	Phase     string          `json:"phase" doc:"the run's phase at that time"`
 	Status    string          `json:"status" doc:"status of the run at that time"`
 	Turn      *EventTurn      `json:"turn" doc:"null for events about the run as a whole"`
@@ -140,15 +140,15 @@ type Event struct {
 	Payload   json.RawMessage `json:"payload" doc:"an object whose keys depend on the type"`
 }
 
-// EventTurn is the turn that an event is about.
+// EventTurn is the turn that an event concerns.
 type EventTurn struct {
-	TurnID           string `json:"turn_id" doc:"the turn the event is about"`
+	TurnID           string `json:"turn_id" doc:"the turn concerned"`
 	RoleID           string `json:"role_id,omitempty" doc:"its role; absent if the turn is unknown"`
-	Attempt          int    `json:"attempt,omitempty" doc:"the attempt under way, from 1"`
+	Attempt          int    `json:"attempt,omitempty" doc:"the current attempt, from 1"`
 	AssignedSequence int    `json:"assigned_sequence,omitempty" doc:"turn_sequence when the attempt began"`
 }
 
-// Session is session.json: where a restart begins. state.json is authoritative.
+// Session is session.json: the starting point of a restart. state.json is authoritative.
 type Session struct {
 	SessionID            string          `json:"session_id" doc:"stays the same for the whole run"`
 	RunID                string          `json:"run_id" doc:"a session of another run is replaced"`
@@ -160,10 +160,10 @@ type Session struct {
 	LastPhase            string          `json:"last_phase,omitempty" doc:"the same as phase"`
 	LastTurnID           *string         `json:"last_turn_id" doc:"the turn assigned last; null before the first"`
 	LastCompletedTurnID  *string         `json:"last_completed_turn_id" doc:"the turn accepted last; null if none was"`
-	ActiveTurnIDs        []string        `json:"active_turn_ids" doc:"the turns under way"`
+	ActiveTurnIDs        []string        `json:"active_turn_ids" doc:"the active turns"`
 	LastRole             *string         `json:"last_role" doc:"role of last_turn_id; null before the first turn"`
-	PendingGate          *string         `json:"pending_gate" doc:"the gate that a phase transition waits at, else null"`
-	PendingRunCompletion bool            `json:"pending_run_completion" doc:"whether the end of the run waits for approval"`
+	PendingGate          *string         `json:"pending_gate" doc:"the gate at which a phase transition is pending, else null"`
+	PendingRunCompletion bool            `json:"pending_run_completion" doc:"whether the end of the run is pending"`
 	Blocked              bool            `json:"blocked" doc:"whether the run is blocked"`
 	BaselineRef          SessionBaseline `json:"baseline_ref" doc:"git as the last turn found it, with later checkpoint commits"`
 	AgentContext         json.RawMessage `json:"agent_context,omitempty" doc:"adapter (a runtime id) and dispatch_dir of the last turn"`
@@ -200,7 +200,7 @@ type RunSummary struct {
 	BlockedReason   *string         `json:"blocked_reason" doc:"blocked_on of the state; null for a completed run"`
 	GateResults     Ordered[string] `json:"gate_results" doc:"gate id to pending, passed or failed"`
 	ConnectorUsed   *string         `json:"connector_used" doc:"runtime type of the last accepted turn; null without one"`
-	ModelUsed       *string         `json:"model_used" doc:"the last model that an accepted turn names; null if none does"`
+	ModelUsed       *string         `json:"model_used" doc:"the last model named by an accepted turn; null if none"`
 	Provenance      json.RawMessage `json:"provenance,omitempty" doc:"who or what started the run, as in the state"`
 	RecordedAt      Time            `json:"recorded_at" doc:"when this line was written"`
 }

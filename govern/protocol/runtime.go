@@ -2,14 +2,14 @@ package protocol
 
 import "encoding/json"
 
-// What happens to an agent's questions for permission (Runtime.Approve).
+// How an agent's permission requests are handled (Runtime.Approve).
 const (
 	ApprovePrompt = "prompt"
 	ApproveYolo   = "yolo"
 	ApproveDeny   = "deny"
 )
 
-// Runtime is one entry of runtimes: how a role is carried out. Which fields count depends on Type.
+// Runtime is one entry of runtimes: how a role is performed. The relevant fields depend on Type.
 type Runtime struct {
 	Type         string               `json:"type,omitempty"`
 	Capabilities *RuntimeCapabilities `json:"capabilities,omitempty"`
@@ -41,7 +41,7 @@ type Runtime struct {
 	Extra          Extra           `json:"-"`
 }
 
-// Permission is the Approve that applies to an agent; empty for every other type.
+// Permission is the effective Approve of an agent; empty for every other type.
 func (r Runtime) Permission() string {
 	switch {
 	case r.Type != RuntimeAgent:
@@ -52,7 +52,7 @@ func (r Runtime) Permission() string {
 	return r.Approve
 }
 
-// Permissions are the modes of the roles that agents carry out, by role.
+// Permissions are the modes of the roles with runtimes of type agent, by role.
 func (c *Config) Permissions() Ordered[string] {
 	var all Ordered[string]
 	for id := range c.Roles.All() {
@@ -63,7 +63,7 @@ func (c *Config) Permissions() Ordered[string] {
 	return all
 }
 
-// UnmarshalJSON keeps unknown keys: those of the runtimes that are validated and refused are among them.
+// UnmarshalJSON keeps unknown keys, among them those of unsupported runtimes, which are validated and refused.
 func (r *Runtime) UnmarshalJSON(data []byte) error { return readKeep(data, r) }
 func (r Runtime) MarshalJSON() ([]byte, error)     { return writeKeep(r) }
 
@@ -74,7 +74,7 @@ type RuntimeCapabilities struct {
 	WorkflowArtifactOwnership string `json:"workflow_artifact_ownership,omitempty"`
 }
 
-// Words is a command: a string or an array of strings in JSON. It is written in the form it was read in.
+// Words is a command: a string or an array of strings in JSON. It is written in the form in which it was read.
 type Words struct {
 	List   []string
 	String bool // read as one string

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// eachField calls fn with the keys and values of a JSON object in their order; what is given to fn is part of data. The text has
-// been through encoding/json before: this finds where values end and does not check what is in them. The record is read with
-// it at every command, and a decoder of tokens takes ten times as long.
+// eachField calls fn with the keys and values of a JSON object in their order; the arguments of fn are slices of data.
+// data must be valid JSON: this only finds where values end. The whole record is read with it by every command, and a
+// token decoder takes ten times as long.
 func eachField(data []byte, fn func(key, value []byte) error) error {
 	s := scanner{data: data}
 	if s.space(); !s.take('{') {
@@ -57,7 +57,7 @@ type scanner struct {
 	at   int
 }
 
-func (s *scanner) fault() error { return fmt.Errorf("no JSON object: byte %d", s.at) }
+func (s *scanner) fault() error { return fmt.Errorf("not a JSON object: byte %d", s.at) }
 
 func (s *scanner) space() {
 	for s.at < len(s.data) {

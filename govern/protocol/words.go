@@ -15,7 +15,7 @@ const (
 	ProtocolVersion = "v7"
 )
 
-// Human is the role that no configuration declares: a person.
+// Human is the role of a person, which no configuration declares.
 const Human = "human"
 
 // Authority is what a role may write.
@@ -76,7 +76,7 @@ const (
 	TurnStalled          TurnStatus = "stalled"
 )
 
-// ResultStatus is what a turn says of itself.
+// ResultStatus is the status that a turn reports for itself.
 type ResultStatus string
 
 // The values of a turn result's status.
@@ -87,7 +87,7 @@ const (
 	ResultFailed     ResultStatus = "failed"
 )
 
-// Verification states. AttestedPass and NotReproducible are normalized ones, which no agent may claim.
+// Verification states. AttestedPass and NotReproducible are normalized ones, which an agent must not report.
 const (
 	VerificationPass            = "pass"
 	VerificationFail            = "fail"
@@ -154,16 +154,15 @@ func ObjectionStatuses() []string {
 	return []string{ObjectionRaised, ObjectionAcknowledged, ObjectionResolved, ObjectionEscalated, ObjectionResolvedByHuman, ObjectionResolvedByDirector}
 }
 
-// ObjectionSettled reports whether an objection of this status is open no longer.
+// ObjectionSettled reports whether an objection with this status is closed.
 func ObjectionSettled(status string) bool {
 	return status == ObjectionResolved || status == ObjectionResolvedByHuman || status == ObjectionResolvedByDirector
 }
 
-// SeverityBlocking is the severity of an objection that no gate passes.
+// SeverityBlocking is the severity of an objection that keeps gates from passing.
 const SeverityBlocking = "blocking"
 
-// HookPhases are the moments at which hooks run. The last but two and the last can only advise: after_acceptance and
-// on_escalation.
+// HookPhases are the points at which hooks run. after_acceptance and on_escalation can only advise.
 func HookPhases() []string {
 	return []string{HookBeforeAssignment, HookAfterDispatch, HookBeforeValidation, HookAfterValidation, HookBeforeAcceptance,
 		HookAfterAcceptance, HookBeforeGate, HookOnEscalation}

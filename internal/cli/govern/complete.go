@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A completion reads what is at hand and starts nothing. What it cannot read it leaves out.
+// Completions read existing files and start nothing. What cannot be read is omitted.
 
-// completions gives the commands below cmd their completions, by the names of their flags and arguments.
+// completions adds completions to the commands below cmd, by the names of their flags and arguments.
 func completions(app *cli.App, cmd *cobra.Command) {
 	of := func(list func(*project.Project, *ledger.View) []string) cobra.CompletionFunc {
 		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -55,7 +55,7 @@ func completions(app *cli.App, cmd *cobra.Command) {
 				f = accepted
 			}
 			if c.Flags().Lookup(name) != nil {
-				_ = c.RegisterFlagCompletionFunc(name, f) // it has the flag
+				_ = c.RegisterFlagCompletionFunc(name, f) // the command has the flag
 			}
 		}
 		if words := strings.Fields(c.Use); len(words) > 1 && c.ValidArgs == nil && c.ValidArgsFunction == nil && arguments[words[1]] != nil {

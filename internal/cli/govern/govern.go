@@ -1,5 +1,5 @@
-// Package govern is "drawbar govern": runs in which several agents and people move a repository through phases and gates,
-// under rules and with a record. Every subcommand has a package of its own below.
+// Package govern implements "drawbar govern": runs in which several agents and people move a repository through phases
+// and gates, under rules and with a record. The sub-packages implement its subcommands.
 package govern
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/govern/turn"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "govern", Aliases: []string{"gov"}, Short: "Govern agents in a repository: phases, gates, approvals and a record",
@@ -57,7 +57,7 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// unknown has every command that stands above others say which of them was perhaps meant.
+// unknown makes commands with subcommands suggest a name for an unknown one.
 func unknown(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		unknown(c)

@@ -1,4 +1,4 @@
-// Package audit compares the governed record with its hash chain and with the repository's commits, in both
-// directions: what the record says was committed, and what commits say was recorded. It changes nothing and
-// decides nothing about a run.
+// Package audit compares the governed record with its hash chain and with the repository's commits, in both directions:
+// every turn that the record shows as committed, and every checkpoint among the commits. It changes nothing and makes
+// no decision about a run.
 package audit

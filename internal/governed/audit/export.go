@@ -42,7 +42,7 @@ type ExportedFile struct {
 	Content   *string         `json:"content_base64"`
 	Data      json.RawMessage `json:"data,omitempty"`                   // added by AgentXchain: the parsed content
 	Truncated bool            `json:"truncated,omitempty"`              // AgentXchain omitted the content
-	Skipped   bool            `json:"content_base64_skipped,omitempty"` // the same
+	Skipped   bool            `json:"content_base64_skipped,omitempty"` // the same file in other exports
 }
 
 // ExportFiles returns the configuration and the files of the record, byte for byte, without those that matter
@@ -101,7 +101,7 @@ func format(name string) string {
 	return "text"
 }
 
-// Export is a run's export, as far as it is checked and compared.
+// Export is a run's export, as parsed for checks and comparisons.
 type Export struct {
 	SchemaVersion string                         `json:"schema_version"`
 	ExportKind    string                         `json:"export_kind"`
@@ -208,7 +208,7 @@ func (e *Export) files(rep *ExportReport, say func(string, ...any)) map[string][
 		}
 		contents[name] = b
 		if int64(len(b)) != f.Bytes {
-			say("%s: it has %d bytes, and the export says %d", name, len(b), f.Bytes)
+			say("%s: it has %d bytes, but the export says %d", name, len(b), f.Bytes)
 		}
 		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != f.SHA256 {
 			say("%s: its content does not have the hash %s", name, f.SHA256)
@@ -299,7 +299,7 @@ func (e *Export) sums(say func(string, ...any)) {
 	for key, file := range map[string]string{"history_entries": protocol.HistoryFile, "decision_entries": protocol.LedgerFile, "hook_audit_entries": protocol.HookAuditFile} {
 		b, ok := e.contents[file]
 		if got, has := e.Summary[key]; has && ok && string(got) != fmt.Sprint(len(linesOf(b))) {
-			say("summary.%s: %s, and %s has %d lines", key, got, file, len(linesOf(b)))
+			say("summary.%s: %s, but %s has %d lines", key, got, file, len(linesOf(b)))
 		}
 	}
 }
@@ -337,7 +337,7 @@ func (e *Export) chained(ctx context.Context, rep *ExportReport, say func(string
 	case b != nil:
 		say("chain: %s line %d: %s (%s)", b.File, b.Line, b.Message, b.Kind)
 	case e.Chain != nil && (e.Chain.Head != found.Head || !e.Chain.OK):
-		say("chain: its head is %s, and the export says %s", found.Head, e.Chain.Head)
+		say("chain: its head is %s, but the export says %s", found.Head, e.Chain.Head)
 	}
 	return nil
 }

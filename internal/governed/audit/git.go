@@ -15,14 +15,14 @@ import (
 // The kinds of findings.
 const (
 	Lost        = "lost"        // accepted work that is not below HEAD
-	Uncommitted = "uncommitted" // accepted work that is in the work tree and in no commit below HEAD
+	Uncommitted = "uncommitted" // accepted work in the work tree but in no commit below HEAD
 	Elsewhere   = "elsewhere"   // accepted work on another branch
 	Changed     = "changed"     // a checkpoint whose files differ from the accepted ones
 	Moved       = "moved"       // a checkpoint that was rebased: another commit with the same files
 	Rewritten   = "rewritten"   // accepted work below HEAD without its checkpoint: a squash or a filter
-	Unknown     = "unknown"     // a shallow clone does not have the commit
+	Unknown     = "unknown"     // a shallow clone does not contain the commit
 	Released    = "released"    // lost, and a person continued without it
-	Foreign     = "foreign"     // checkpoints of a record that is not here
+	Foreign     = "foreign"     // checkpoints of a record that is missing
 	Unrecorded  = "unrecorded"  // a checkpoint of a turn that is not in the record
 	Mislabelled = "mislabelled" // a checkpoint that names a different run than the record
 	Pending     = "pending"     // the checkpoint of an interrupted transaction
@@ -194,7 +194,7 @@ func Git(ctx context.Context, w *workspace.Workspace, v *ledger.View) (History, 
 	return h, nil
 }
 
-// judge finds out what happened to a checkpoint that is not below HEAD.
+// judge determines what happened to a checkpoint that is not below HEAD.
 func judge(ctx context.Context, w *workspace.Workspace, r *record, c claim, exists bool, list []workspace.CheckpointCommit) (Finding, error) {
 	f := Finding{Run: c.run, Turn: c.turn, Commit: c.commit, Files: c.files}
 	about := fmt.Sprintf("the checkpoint %.12s of turn %s", c.commit, c.turn)
@@ -207,8 +207,8 @@ func judge(ctx context.Context, w *workspace.Workspace, r *record, c claim, exis
 		f.Kind, f.Message = Moved, fmt.Sprintf("%s is now %.12s, with the same files: the branch was rebased", about, other)
 		if len(differ) > 0 {
 			f.Kind, f.Files, f.Broken = Changed, differ, c.run == r.run
-			f.Message = fmt.Sprintf("%s is now %.12s, and its files are not those that were accepted: %s", about, other, strings.Join(differ, ", "))
-			f.Do = fmt.Sprintf("git diff %.12s %.12s; to go on with what is there: drawbar govern restart --adopt-state", c.commit, other)
+			f.Message = fmt.Sprintf("%s is now %.12s, but its files differ from the accepted ones: %s", about, other, strings.Join(differ, ", "))
+			f.Do = fmt.Sprintf("git diff %.12s %.12s; to continue with the current files: drawbar govern restart --adopt-state", c.commit, other)
 			f.release(r)
 		}
 		return f, nil
@@ -218,10 +218,10 @@ func judge(ctx context.Context, w *workspace.Workspace, r *record, c claim, exis
 	case err != nil:
 		return f, err
 	case w.Shallow() && (!exists || len(gone) == 0):
-		f.Kind, f.Message, f.Do = Unknown, about+" is below where this shallow clone ends", "git fetch --unshallow, then: drawbar govern verify"
+		f.Kind, f.Message, f.Do = Unknown, about+" is older than this shallow clone", "git fetch --unshallow, then: drawbar govern verify"
 		return f, nil
 	case len(gone) == 0:
-		f.Kind, f.Message = Rewritten, about+" is not below HEAD, and its files are: the history was squashed, or rewritten without the trailers"
+		f.Kind, f.Message = Rewritten, about+" is not below HEAD, but its files are: the history was squashed, or rewritten without the trailers"
 		return f, nil
 	}
 	f.Files = gone
@@ -230,21 +230,21 @@ func judge(ctx context.Context, w *workspace.Workspace, r *record, c claim, exis
 		return f, err
 	}
 	if branch != "" {
-		f.Kind, f.Message = Elsewhere, fmt.Sprintf("%s is on the branch %s, and not below HEAD", about, branch)
-		f.Do = fmt.Sprintf("git switch %s, or bring it here: git merge %s; to go on without it: drawbar govern restart --adopt-state", branch, branch)
+		f.Kind, f.Message = Elsewhere, fmt.Sprintf("%s is on the branch %s, but not below HEAD", about, branch)
+		f.Do = fmt.Sprintf("git switch %s, or merge it: git merge %s; to continue without it: drawbar govern restart --adopt-state", branch, branch)
 		return f, nil
 	}
 	if kept, err := inTree(ctx, w, c, gone); err != nil || kept {
-		f.Kind, f.Message, f.Broken = Uncommitted, about+" is not below HEAD, and its files stand in the work tree", c.run == r.run
+		f.Kind, f.Message, f.Broken = Uncommitted, about+" is not below HEAD, but its files are in the work tree", c.run == r.run
 		f.Do = "drawbar govern checkpoint --turn " + c.turn
 		return f, err
 	}
 	f.Kind, f.Broken = Lost, c.run == r.run
-	f.Message = fmt.Sprintf("%s is not below HEAD: its work is gone (%s)", about, strings.Join(gone, ", "))
-	f.Do = fmt.Sprintf("bring it back: git merge %.12s (git reflog shows when it went); to go on without it: drawbar govern restart --adopt-state", c.commit)
+	f.Message = fmt.Sprintf("%s is not below HEAD: its work is missing (%s)", about, strings.Join(gone, ", "))
+	f.Do = fmt.Sprintf("restore it: git merge %.12s (git reflog shows when it was removed); to continue without it: drawbar govern restart --adopt-state", c.commit)
 	if !exists {
-		f.Message = fmt.Sprintf("%s is not in this repository: its work is gone (%s), or the record is that of another repository", about, strings.Join(gone, ", "))
-		f.Do = "fetch it from where it was pushed (git fetch), or put the right .agentxchain back; to go on without it: drawbar govern restart --adopt-state"
+		f.Message = fmt.Sprintf("%s is not in this repository: its work is missing (%s), or the record belongs to another repository", about, strings.Join(gone, ", "))
+		f.Do = "fetch it (git fetch), or restore the right .agentxchain; to continue without it: drawbar govern restart --adopt-state"
 	}
 	f.release(r)
 	return f, nil
@@ -253,7 +253,7 @@ func judge(ctx context.Context, w *workspace.Workspace, r *record, c claim, exis
 // release marks what a person continued without.
 func (f *Finding) release(r *record) {
 	if r.released[f.Turn] {
-		f.Message += "; a person went on without it"
+		f.Message += "; a person continued without it"
 		f.Kind, f.Do, f.Broken = Released, "", false
 	}
 }
@@ -359,16 +359,16 @@ func backwards(r *record, list []workspace.CheckpointCommit) (all []Finding) {
 			}
 		case r.turns[c.Turn] == "":
 			all = append(all, Finding{Kind: Unrecorded, Run: c.Run, Turn: c.Turn, Commit: c.Commit, Broken: true,
-				Message: fmt.Sprintf("the commit %.12s is the checkpoint of turn %s, which the record of run %s does not have: the record lost lines, or is an older copy", c.Commit, c.Turn, c.Run),
-				Do:      "put the newest copy of " + protocol.Dir + " back"})
+				Message: fmt.Sprintf("the commit %.12s is the checkpoint of turn %s, which is missing in the record of run %s: the record lost lines, or is an older copy", c.Commit, c.Turn, c.Run),
+				Do:      "restore the newest copy of " + protocol.Dir + " back"})
 		case r.turns[c.Turn] != c.Run:
 			all = append(all, Finding{Kind: Mislabelled, Run: c.Run, Turn: c.Turn, Commit: c.Commit, Broken: true,
-				Message: fmt.Sprintf("the commit %.12s says that turn %s belongs to run %s, and the record says %s", c.Commit, c.Turn, c.Run, r.turns[c.Turn]),
+				Message: fmt.Sprintf("the commit %.12s says that turn %s belongs to run %s, but the record says %s", c.Commit, c.Turn, c.Run, r.turns[c.Turn]),
 				Do:      "git show " + c.Commit})
 		}
 	}
 	for _, run := range runs {
-		all = append(all, Finding{Kind: Foreign, Run: run, Message: fmt.Sprintf("%d checkpoints below HEAD belong to run %s, whose record is not here", foreign[run], run)})
+		all = append(all, Finding{Kind: Foreign, Run: run, Message: fmt.Sprintf("%d checkpoints below HEAD belong to run %s, whose record is missing", foreign[run], run)})
 	}
 	return all
 }

@@ -48,40 +48,40 @@ func Compare(a, b *Export) Comparison {
 	}
 	x, y := &a.state, &b.state
 	if x.Status != protocol.RunBlocked && y.Status == protocol.RunBlocked {
-		worse("status", "error", "status", x.Status, y.Status, "the run was %s and is blocked", x.Status)
+		worse("status", "error", "status", x.Status, y.Status, "the run was %s and is now blocked", x.Status)
 	}
 	order, now := a.config.Phases(), b.config.Phases()
 	switch from, to := slices.Index(order, x.Phase), slices.Index(order, y.Phase); {
 	case !slices.Equal(order, now):
 		worse("phase", "warning", "config.routing", order, now, "the phases differ, so the current ones are not compared")
 	case x.Phase != "" && y.Phase == "":
-		worse("phase", "warning", "phase", x.Phase, nil, "the run was in phase %s and is in none", x.Phase)
+		worse("phase", "warning", "phase", x.Phase, nil, "the run was in phase %s and is now in none", x.Phase)
 	case from >= 0 && to >= 0 && to < from:
-		worse("phase", "warning", "phase", x.Phase, y.Phase, "the run went back from phase %s to %s", x.Phase, y.Phase)
+		worse("phase", "warning", "phase", x.Phase, y.Phase, "the run returned from phase %s to %s", x.Phase, y.Phase)
 	}
 	if !x.BudgetStatus.Exhausted && y.BudgetStatus.Exhausted {
 		worse("budget", "error", "budget_status.exhausted", false, true, "the budget is exhausted")
 	}
 	if !x.BudgetStatus.WarnMode && y.BudgetStatus.WarnMode {
-		worse("budget", "warning", "budget_status.warn_mode", false, true, "the budget is exceeded, and the run goes on with a warning")
+		worse("budget", "warning", "budget_status.warn_mode", false, true, "the budget is exceeded, and the run continues with a warning")
 	}
 	before, after := a.missing(), b.missing()
 	for _, id := range slices.Sorted(maps.Keys(after)) {
 		if more := slices.DeleteFunc(slices.Clone(after[id]), func(d string) bool { return slices.Contains(before[id], d) }); len(more) > 0 {
-			worse("delegation", "error", "delegations."+id+".missing_decision_ids", before[id], after[id], "the delegation %s lacks decisions that it requires: %s",
+			worse("delegation", "error", "delegations."+id+".missing_decision_ids", before[id], after[id], "the delegation %s lacks required decisions: %s",
 				id, strings.Join(more, ", "))
 		}
 	}
 	for gate, was := range x.PhaseGateStatus.All() {
 		if is := y.PhaseGateStatus.At(gate); was == protocol.GatePassed && is != "" && is != protocol.GatePassed {
-			worse("gate", "error", "phase_gate_status."+gate, was, is, "the gate %s had passed and is %s", gate, is)
+			worse("gate", "error", "phase_gate_status."+gate, was, is, "the gate %s had passed and is now %s", gate, is)
 		}
 	}
 	if l, r := a.overridden(), b.overridden(); r > l {
-		worse("decisions", "warning", "repo_decisions", l, r, "%d decisions that outlive their run are overridden, %d were", r, l)
+		worse("decisions", "warning", "repo_decisions", l, r, "%d decisions that outlive their run are overridden, before %d", r, l)
 	}
 	if a.Chain != nil && a.Chain.OK && b.Chain != nil && !b.Chain.OK {
-		worse("chain", "error", "chain.ok", true, false, "the record fitted its chain and is broken")
+		worse("chain", "error", "chain.ok", true, false, "the record matched its chain and is now broken")
 	}
 	return c
 }

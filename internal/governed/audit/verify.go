@@ -26,7 +26,7 @@ func Verify(ctx context.Context, root string) (Report, error) {
 		h, err = Git(ctx, w, v)
 	}
 	if err != nil {
-		// The chain names an unreadable line; without a chain the error is all that is known.
+		// The chain names an unreadable line; without a chain, the error is the only information.
 		heads, herr := w.Heads(ctx)
 		if herr != nil {
 			return r, herr

@@ -8,7 +8,7 @@ import (
 // Status is an implementation's verdict on a fixture.
 type Status string
 
-// The verdicts. NotImplemented fails nothing.
+// The verdicts. NotImplemented is not a failure.
 const (
 	Pass           Status = "pass"
 	Fail           Status = "fail"
@@ -31,14 +31,14 @@ func (s Status) ExitCode() int {
 
 func (s Status) valid() bool { return s == Pass || s == Fail || s == Error || s == NotImplemented }
 
-// Answer is what an implementation says of a fixture. Actual is what it did, in the form of the fixture's expected.
+// Answer is an implementation's answer to a fixture. Actual is what it did, in the form of the fixture's expected.
 type Answer struct {
 	Status  Status          `json:"status"`
 	Message string          `json:"message"`
 	Actual  json.RawMessage `json:"actual"`
 }
 
-// Judge is the answer of an implementation that did actual: a pass when that matches what the fixture expects.
+// Judge is the answer of an implementation that did actual: a pass if that matches what the fixture expects.
 func Judge(f Fixture, actual any) Answer {
 	raw, err := json.Marshal(actual)
 	if err != nil {
@@ -50,7 +50,7 @@ func Judge(f Fixture, actual any) Answer {
 	return Answer{Status: Pass, Message: "as expected", Actual: raw}
 }
 
-// Errorf is the answer of an implementation that could not carry a fixture out.
+// Errorf is the answer of an implementation that could not run a fixture.
 func Errorf(format string, args ...any) Answer {
 	return Answer{Status: Error, Message: fmt.Sprintf(format, args...), Actual: json.RawMessage("null")}
 }
@@ -59,7 +59,7 @@ func Errorf(format string, args ...any) Answer {
 func parseAnswer(data []byte) (Answer, error) {
 	var a Answer
 	if err := json.Unmarshal(data, &a); err != nil {
-		return Answer{}, fmt.Errorf("the answer is no JSON object: %w: %s", err, show(string(data)))
+		return Answer{}, fmt.Errorf("the answer is not a JSON object: %w: %s", err, show(string(data)))
 	}
 	if !a.Status.valid() {
 		return Answer{}, fmt.Errorf("the answer has no valid status: %s", show(string(data)))

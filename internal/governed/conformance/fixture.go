@@ -19,7 +19,7 @@ const maxFixture = 4 << 20
 // Tiers is the number of tiers of the suite.
 const Tiers = 3
 
-// Fixture is one case: a situation, an operation, and what must come of it.
+// Fixture is one test case: a setup, an operation, and the expected outcome.
 type Fixture struct {
 	ID          string          `json:"fixture_id"`
 	Tier        int             `json:"tier"`
@@ -29,26 +29,26 @@ type Fixture struct {
 	Setup       json.RawMessage `json:"setup"`
 	Input       FixtureInput    `json:"input"`
 	Expected    json.RawMessage `json:"expected"`
-	// Raw is the fixture as one line of JSON: what an implementation gets.
+	// Raw is the fixture as one line of JSON, as sent to an implementation.
 	Raw json.RawMessage `json:"-"`
 	// Path is where the fixture was read from.
 	Path string `json:"-"`
 }
 
-// FixtureInput is what is asked of the implementation.
+// FixtureInput is the operation for the implementation.
 type FixtureInput struct {
 	Operation string          `json:"operation"`
 	Args      json.RawMessage `json:"args"`
 }
 
-// ParseFixture reads a fixture; the error names every fault.
+// ParseFixture parses a fixture; the error names every fault.
 func ParseFixture(data []byte) (Fixture, error) {
 	if len(data) > maxFixture {
 		return Fixture{}, fmt.Errorf("the fixture has %d bytes, more than %d", len(data), maxFixture)
 	}
 	var keys protocol.Ordered[json.RawMessage]
 	if kind := protocol.Kind(data); kind != "object" {
-		return Fixture{}, fmt.Errorf("a fixture is an object, not %s", kind)
+		return Fixture{}, fmt.Errorf("a fixture must be an object, not %s", kind)
 	}
 	if err := json.Unmarshal(data, &keys); err != nil {
 		return Fixture{}, err
@@ -91,8 +91,8 @@ func ParseFixture(data []byte) (Fixture, error) {
 	return f, nil
 }
 
-// Load reads every fixture below the root of a file system, in the order of their paths. Files that are no JSON, and
-// capabilities.json, are passed over; everything wrong with the others is told at once.
+// Load reads every fixture below the root of a file system, in the order of their paths. Files that are not JSON, and
+// capabilities.json, are skipped; the error names the faults of all others.
 func Load(files fs.FS) ([]Fixture, error) {
 	var list []Fixture
 	var faults []error
@@ -118,7 +118,7 @@ func Load(files fs.FS) ([]Fixture, error) {
 			return nil
 		}
 		if other, ok := seen[f.ID]; ok {
-			faults = append(faults, fmt.Errorf("%s: %s is the fixture of %s already", name, f.ID, other))
+			faults = append(faults, fmt.Errorf("%s: %s is already the id of %s", name, f.ID, other))
 		}
 		seen[f.ID] = name
 		f.Path = name

@@ -32,7 +32,7 @@ func TestParseFixture(t *testing.T) {
 		{"setup is a list", `"setup":{}`, `"setup":[]`, []string{"setup is array"}},
 		{"no operation", `"operation":"op"`, `"operation":" "`, []string{"input.operation"}},
 		{"input is a word", `{"operation":"op","args":{"b":1,"a":2}}`, `"op"`, []string{"input"}},
-		{"a key twice", `"type":"t"`, `"type":"t","type":"u"`, []string{"stands twice"}},
+		{"a key twice", `"type":"t"`, `"type":"t","type":"u"`, []string{"appears twice"}},
 		{"too large", `"description":"d"`, `"description":"` + strings.Repeat("d", maxFixture) + `"`, []string{"more than"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("in the order of paths: %s", got)
 	}
 	_, err = Load(fstest.MapFS{"a.json": of("A"), "b.json": of("A"), "c.json": {Data: []byte("{")}, "d.json": {Data: []byte(strings.Repeat(" ", maxFixture+1))}})
-	for _, want := range []string{"b.json: A is the fixture of a.json", "c.json: ", "d.json: the fixture has"} {
+	for _, want := range []string{"b.json: A is already the id of a.json", "c.json: ", "d.json: the fixture has"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}

@@ -11,25 +11,25 @@ import (
 	"strings"
 )
 
-// HTTP is an implementation behind a server.
+// HTTP is an implementation that is reached through a server.
 type HTTP struct {
 	base   string
 	token  string
 	client *http.Client
 }
 
-// OpenHTTP makes the target of a base address. The token, when there is one, is sent to that server alone: redirections are
-// not followed.
+// OpenHTTP returns the target for a base URL. The token, if any, is sent only to that server: redirects are not
+// followed.
 func OpenHTTP(base, token string) (*HTTP, error) {
 	u, err := url.Parse(base)
 	if err != nil {
 		return nil, err
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%s is no http or https address", u.Redacted())
+		return nil, fmt.Errorf("%s is not an http or https URL", u.Redacted())
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("%s has more in it than a server and a path", u.Redacted())
+		return nil, fmt.Errorf("%s may contain only a server and a path", u.Redacted())
 	}
 	return &HTTP{base: strings.TrimSuffix(u.String(), "/"), token: token, client: &http.Client{
 		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment},
@@ -37,7 +37,7 @@ func OpenHTTP(base, token string) (*HTTP, error) {
 	}}, nil
 }
 
-// Close gives the connections up.
+// Close closes the connections.
 func (h *HTTP) Close() { h.client.CloseIdleConnections() }
 
 // Concurrency is one: a server may share its state between fixtures.
@@ -92,14 +92,14 @@ func (h *HTTP) do(ctx context.Context, method, path string, body []byte) ([]byte
 	case err != nil:
 		return nil, fmt.Errorf("%s %s: read the answer: %w", method, h.base+path, err)
 	case len(data) > maxAnswer:
-		return nil, fmt.Errorf("%s %s answers more than %d bytes", method, h.base+path, maxAnswer)
+		return nil, fmt.Errorf("%s %s: the answer has more than %d bytes", method, h.base+path, maxAnswer)
 	case res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden:
 		return nil, fmt.Errorf("%s %s: %w (%s)", method, h.base+path, ErrToken, res.Status)
 	case res.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s %s answers %s, not 200: %s", method, h.base+path, res.Status, show(string(data)))
+		return nil, fmt.Errorf("%s %s: status %s, not 200: %s", method, h.base+path, res.Status, show(string(data)))
 	}
 	return data, nil
 }
 
-// ErrToken means that the server wants another token, or one at all.
+// ErrToken means that the server requires a token, or another one.
 var ErrToken = errors.New("the server does not accept the token")

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// MatchJSON is Match on two JSON texts.
+// MatchJSON is Match for two JSON texts.
 func MatchJSON(expected, actual json.RawMessage) error {
 	e, err := decode(expected)
 	if err != nil {
@@ -33,18 +33,18 @@ func decode(raw json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something stands behind the JSON value")
+		return nil, errors.New("there is text after the JSON value")
 	}
 	return v, nil
 }
 
-// Match holds an answer against what a fixture expects, both as encoding/json decodes them. Objects match when every key that
-// is expected matches, arrays when they are of one length and match place by place, everything else when it is the same
-// value. An expected object with the key assert is a predicate instead, and the key warnings_allowed matches always. The error
-// names the first place that differs.
+// Match compares an answer with what a fixture expects, both as encoding/json decodes them. Objects match if every
+// expected key matches, arrays if they have the same length and match element by element, everything else if the values
+// are equal. An expected object with the key assert is a predicate instead, and the key warnings_allowed always
+// matches. The error names the first difference.
 func Match(expected, actual any) error { return match("", expected, actual, true) }
 
-// match compares below the named place; there is false for a key that the actual object lacks.
+// match compares below the named path; there is false for a key that the actual object lacks.
 func match(place string, expected, actual any, there bool) error {
 	switch want := expected.(type) {
 	case map[string]any:
@@ -86,7 +86,7 @@ func match(place string, expected, actual any, there bool) error {
 	return nil
 }
 
-// assert is a predicate on a value; one that is not known does not hold.
+// assert evaluates a predicate on a value; an unknown one does not hold.
 func assert(place string, predicate any, want map[string]any, actual any, there bool) error {
 	s, isString := actual.(string)
 	var holds bool
@@ -103,7 +103,7 @@ func assert(place string, predicate any, want map[string]any, actual any, there 
 		got, isArray := actual.([]any)
 		holds = ok && isArray && len(items) == len(got) && assignable(items, got)
 	default:
-		return fmt.Errorf("%s: the assertion %v is not known", name(place), predicate)
+		return fmt.Errorf("%s: unknown assertion %v", name(place), predicate)
 	}
 	if !holds {
 		return differ(place, want, actual, there)
@@ -111,9 +111,9 @@ func assert(place string, predicate any, want map[string]any, actual any, there 
 	return nil
 }
 
-// assignable reports whether every item can have a value of its own that it matches.
+// assignable reports whether every item can be assigned a different value that it matches.
 func assignable(items, values []any) bool {
-	owner := make([]int, len(values)) // which item a value belongs to, plus one
+	owner := make([]int, len(values)) // index of the item assigned to each value, plus one
 	var place func(item int, tried []bool) bool
 	place = func(item int, tried []bool) bool {
 		for v := range values {
@@ -146,7 +146,7 @@ func same(a, b any) bool {
 	return a == b
 }
 
-// number is the value of a decoded number. One that no float64 holds is compared as it is written.
+// number is the value of a decoded number. A number outside the range of float64 is compared as text.
 func number(v any) (any, bool) {
 	switch n := v.(type) {
 	case json.Number:
@@ -186,12 +186,12 @@ func name(place string) string {
 
 func differ(place string, expected, actual any, there bool) error {
 	if !there {
-		return fmt.Errorf("%s: want %s, and it is not there", name(place), show(expected))
+		return fmt.Errorf("%s: want %s, but it is missing", name(place), show(expected))
 	}
 	return fmt.Errorf("%s: want %s, got %s", name(place), show(expected), show(actual))
 }
 
-// show writes a value for a message, cut where it is long.
+// show formats a value for a message, shortened if it is long.
 func show(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

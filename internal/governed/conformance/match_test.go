@@ -8,7 +8,7 @@ import (
 func TestMatch(t *testing.T) {
 	for _, tc := range []struct{ name, expected, actual, want string }{
 		{"further keys are no difference", `{"a":1}`, `{"a":1,"b":2}`, ""},
-		{"a key is missing", `{"a":{"b":null}}`, `{"a":{}}`, "a.b: want null, and it is not there"},
+		{"a key is missing", `{"a":{"b":null}}`, `{"a":{}}`, "a.b: want null, but it is missing"},
 		{"null is not missing", `{"a":null}`, `{"a":null}`, ""},
 		{"null is not false", `{"a":null}`, `{"a":false}`, "a: want null, got false"},
 		{"an object is no array", `{"a":{}}`, `{"a":[]}`, "a: want {}, got []"},
@@ -31,7 +31,7 @@ func TestMatch(t *testing.T) {
 		{"a blank text", `{"a":{"assert":"nonempty_string"}}`, `{"a":"  "}`, "a: want"},
 		{"no text", `{"a":{"assert":"nonempty_string"}}`, `{"a":7}`, "a: want"},
 		{"present", `{"a":{"assert":"present"}}`, `{"a":null}`, ""},
-		{"not present", `{"a":{"assert":"present"}}`, `{}`, "not there"},
+		{"not present", `{"a":{"assert":"present"}}`, `{}`, "it is missing"},
 		{"a prefix", `{"a":{"assert":"id_prefix","value":"run_"}}`, `{"a":"run_1"}`, ""},
 		{"another prefix", `{"a":{"assert":"id_prefix","value":"run_"}}`, `{"a":"turn_1"}`, "a: want"},
 		{"a prefix of nothing", `{"a":{"assert":"id_prefix"}}`, `{"a":"run_1"}`, "a: want"},
@@ -41,12 +41,12 @@ func TestMatch(t *testing.T) {
 		{"any order with one item for two", `{"a":{"assert":"unordered_array","items":[1,1]}}`, `{"a":[1,2]}`, "a: want"},
 		{"any order where the first choice is wrong", `{"assert":"unordered_array","items":[{"assert":"nonempty_string"},"a"]}`, `["a","b"]`, ""},
 		{"any order without items", `{"assert":"unordered_array"}`, `[]`, "want"},
-		{"an assertion of a later version", `{"a":{"assert":"nearly"}}`, `{"a":1}`, "not known"},
-		{"an assertion that is no word", `{"a":{"assert":1}}`, `{"a":{"assert":1}}`, "not known"},
+		{"an assertion of a later version", `{"a":{"assert":"nearly"}}`, `{"a":1}`, "unknown assertion"},
+		{"an assertion that is no word", `{"a":{"assert":1}}`, `{"a":{"assert":1}}`, "unknown assertion"},
 
 		{"no JSON expected", `{`, `1`, "what is expected"},
 		{"no JSON answered", `1`, ``, "what was answered"},
-		{"more than one value", `1`, `1 2`, "behind the JSON value"},
+		{"more than one value", `1`, `1 2`, "after the JSON value"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := MatchJSON([]byte(tc.expected), []byte(tc.actual))

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Report is the outcome of a run in the form that the protocol's own verifier prints.
+// Report is the outcome of all fixtures in the form that the protocol's own verifier prints.
 type Report struct {
 	Implementation  string                         `json:"implementation"`
 	ProtocolVersion *string                        `json:"protocol_version"`
@@ -44,7 +44,7 @@ type SurfaceSummary struct {
 	NotImplemented int `json:"not_implemented"`
 }
 
-// Detail is an outcome that is no pass.
+// Detail is an outcome other than pass.
 type Detail struct {
 	FixtureID string          `json:"fixture_id"`
 	Surface   string          `json:"surface"`
@@ -52,7 +52,7 @@ type Detail struct {
 	Actual    json.RawMessage `json:"actual,omitempty"`
 }
 
-// Summarize makes the report of outcomes up to a tier. Where fixtures and implementation are is for the caller to add.
+// Summarize returns the report of outcomes up to a tier. The caller adds the paths of fixtures and implementation.
 func Summarize(c Capabilities, outcomes []Outcome, tier int, now time.Time) Report {
 	r := Report{Implementation: c.Implementation, TierRequested: tier, Timestamp: protocol.At(now), Overall: Overall(outcomes)}
 	if c.ProtocolVersion != "" {
@@ -105,7 +105,7 @@ func (s *TierSummary) add(o Outcome) {
 	}
 }
 
-// Overall is the verdict on all outcomes: an error goes before a failure, and what is not implemented fails nothing.
+// Overall is the verdict on all outcomes: an error outranks a failure, and an unsupported fixture is not a failure.
 func Overall(outcomes []Outcome) Status {
 	overall := Pass
 	for _, o := range outcomes {

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// DefaultTimeout is how long an implementation may take for one fixture.
+// DefaultTimeout is the time limit of an implementation for one fixture.
 const DefaultTimeout = 30 * time.Second
 
-// Options say which fixtures are driven, and how.
+// Options select the fixtures, and configure the run.
 type Options struct {
 	Tier    int           // the highest; zero means all
 	Surface string        // only this one; empty means all
 	Timeout time.Duration // per fixture; zero means DefaultTimeout
 }
 
-// Outcome is what came of one fixture.
+// Outcome is the outcome of one fixture.
 type Outcome struct {
 	FixtureID string `json:"fixture_id"`
 	Surface   string `json:"surface"`
@@ -30,15 +30,14 @@ type Outcome struct {
 	Message   string `json:"message"`
 
 	Actual  json.RawMessage `json:"-"`
-	Skipped bool            `json:"-"` // the implementation does not claim it: it was not asked
+	Skipped bool            `json:"-"` // the implementation does not claim it, so it was not run
 }
 
-// ErrSelection means that Options choose nothing that could be driven.
-var ErrSelection = errors.New("nothing to drive")
+// ErrSelection means that Options select no fixture that could be run.
+var ErrSelection = errors.New("nothing to run")
 
-// Run drives the fixtures in their order and returns an outcome for each that the options choose. The error means that
-// nothing, or not everything, could be driven: wrong options, an implementation that does not say what it claims, an end of
-// ctx.
+// Run runs the fixtures in order and returns an outcome for each selected one. The error means that not all could be
+// run: invalid options, an implementation that does not state its claims, a cancelled ctx.
 func Run(ctx context.Context, t Target, fixtures []Fixture, o Options) (Capabilities, []Outcome, error) {
 	if o.Tier == 0 {
 		o.Tier = Tiers
@@ -88,12 +87,12 @@ func Run(ctx context.Context, t Target, fixtures []Fixture, o Options) (Capabili
 	}
 	group.Wait()
 	if ctx.Err() != nil {
-		return c, nil, fmt.Errorf("drive the fixtures: %w", context.Cause(ctx))
+		return c, nil, fmt.Errorf("run the fixtures: %w", context.Cause(ctx))
 	}
 	return c, outcomes, nil
 }
 
-// nothing says why no fixture is chosen.
+// nothing explains why no fixture is selected.
 func nothing(fixtures []Fixture, o Options) error {
 	var surfaces []string
 	for _, f := range fixtures {
@@ -122,7 +121,8 @@ func skipped(f Fixture, why string) Outcome {
 	return Outcome{FixtureID: f.ID, Surface: f.Surface, Tier: f.Tier, Status: NotImplemented, Message: why, Skipped: true}
 }
 
-// one drives a fixture and holds the answer against what is expected: an implementation that says pass must have done it.
+// one runs a fixture and compares the answer with what is expected: an implementation that reports pass must have done
+// it.
 func one(ctx context.Context, t Target, f Fixture, timeout time.Duration) Outcome {
 	ctx, cancel := limit(ctx, timeout)
 	defer cancel()
@@ -137,9 +137,9 @@ func one(ctx context.Context, t Target, f Fixture, timeout time.Duration) Outcom
 		return out
 	}
 	if len(a.Actual) == 0 {
-		out.Status, out.Message = Error, "the implementation says pass and does not say what it did: the answer has no actual"
+		out.Status, out.Message = Error, "the implementation reports pass, but its answer has no actual"
 	} else if err := MatchJSON(f.Expected, a.Actual); err != nil {
-		out.Status, out.Message = Fail, "the implementation says pass, but "+err.Error()
+		out.Status, out.Message = Fail, "the implementation reports pass, but "+err.Error()
 	}
 	return out
 }

@@ -43,8 +43,8 @@ func TestRunHoldsAnswersAgainstWhatIsExpected(t *testing.T) {
 	}
 	want := []Outcome{
 		{FixtureID: "good", Surface: "s", Tier: 1, Status: Pass, Message: "fine"},
-		{FixtureID: "liar", Surface: "s", Tier: 1, Status: Fail, Message: "the implementation says pass, but a: want 1, got 2"},
-		{FixtureID: "silent", Surface: "s", Tier: 1, Status: Error, Message: "the implementation says pass and does not say what it did: the answer has no actual"},
+		{FixtureID: "liar", Surface: "s", Tier: 1, Status: Fail, Message: "the implementation reports pass, but a: want 1, got 2"},
+		{FixtureID: "silent", Surface: "s", Tier: 1, Status: Error, Message: "the implementation reports pass, but its answer has no actual"},
 		{FixtureID: "honest", Surface: "s", Tier: 1, Status: Fail, Message: "it differs"},
 		{FixtureID: "not-yet", Surface: "other", Tier: 2, Status: NotImplemented, Message: "later"},
 		{FixtureID: "panic", Surface: "s", Tier: 2, Status: Error, Message: "the implementation panicked: no"},

@@ -12,7 +12,7 @@ import (
 )
 
 // ServeStdio is the implementation's side of stdio-fixture-v1: it reads one fixture to the end of the input, writes one
-// answer, and returns the exit code that goes with it.
+// answer, and returns the corresponding exit code.
 func ServeStdio(ctx context.Context, t Target, in io.Reader, out io.Writer) (int, error) {
 	data, err := io.ReadAll(io.LimitReader(in, maxFixture+1))
 	if err != nil {
@@ -29,7 +29,7 @@ func ServeStdio(ctx context.Context, t Target, in io.Reader, out io.Writer) (int
 	return a.Status.ExitCode(), nil
 }
 
-// answer carries a fixture out; whatever is wrong with it is the answer.
+// answer runs a fixture; any error is an answer, too.
 func answer(ctx context.Context, t Target, data []byte) Answer {
 	f, err := ParseFixture(data)
 	if err != nil {
@@ -48,9 +48,9 @@ func answer(ctx context.Context, t Target, data []byte) Answer {
 	return a
 }
 
-// Handler is the implementation's side of http-fixture-v1. Fixtures may name commands that are then run, so requests that a
-// browser makes for a page are refused, and those that come under another name than this machine's. With a token every
-// request has to bring it.
+// Handler is the implementation's side of http-fixture-v1. Fixtures may name commands that are then run, so it refuses
+// requests from browsers, and requests for a host name that is not this machine's. With a token, every request has to
+// contain it.
 func Handler(t Target, token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+CapabilitiesPath, func(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +73,7 @@ func Handler(t Target, token string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Header.Get("Origin") != "" || !loopbackHost(r.Host):
-			http.Error(w, "only programs of this machine may ask", http.StatusForbidden)
+			http.Error(w, "only programs on this machine may send requests", http.StatusForbidden)
 		case token != "" && !bears(r, token):
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
@@ -90,7 +90,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(line, '\n')) // a client that is gone leaves nobody to tell
+	_, _ = w.Write(append(line, '\n')) // a client that is gone leaves no recipient for the error
 }
 
 func bears(r *http.Request, token string) bool {
@@ -98,7 +98,7 @@ func bears(r *http.Request, token string) bool {
 	return ok && subtle.ConstantTimeCompare([]byte(got), []byte(token)) == 1
 }
 
-// loopbackHost reports whether a host, with or without a port, is this machine by name or number.
+// loopbackHost reports whether a host, with or without a port, is a name or address of this machine.
 func loopbackHost(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -107,7 +107,7 @@ func loopbackHost(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Loopback reports whether an address to listen on is reachable from this machine only.
+// Loopback reports whether a listening address is reachable only from this machine.
 func Loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return err == nil && loopbackHost(host)

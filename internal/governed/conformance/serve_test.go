@@ -21,7 +21,7 @@ func TestServeStdio(t *testing.T) {
 		{"a fixture", goodFixture, `{"status":"fail","message":"m","actual":{"a":1}}`, 1},
 		{"one without an answer", strings.Replace(goodFixture, "X-1", "X-2", 1), `{"status":"error","message":"the implementation has no verdict on X-2","actual":null}`, 2},
 		{"a panic", strings.Replace(goodFixture, "X-1", "panic", 1), `{"status":"error","message":"the implementation panicked: no","actual":null}`, 2},
-		{"nothing", "", `{"status":"error","message":"the fixture cannot be read: a fixture is an object, not nothing","actual":null}`, 2},
+		{"nothing", "", `{"status":"error","message":"the fixture cannot be read: a fixture must be an object, not nothing","actual":null}`, 2},
 		{"too much", strings.Repeat(" ", maxFixture+1), `{"status":"error","message":"the fixture cannot be read: the fixture has 4194305 bytes, more than 4194304","actual":null}`, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestHTTPServersThatMisbehave(t *testing.T) {
 			w.WriteHeader(201)
 			_, _ = w.Write([]byte(`{"status":"pass","actual":{}}`))
 		}, "201 Created"},
-		{"no JSON", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hi")) }, "no JSON object"},
+		{"no JSON", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hi")) }, "not a JSON object"},
 		{"a redirection", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusTemporaryRedirect) }, "307"},
 		{"silence", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no answer within"},
 		{"too much", func(w http.ResponseWriter, _ *http.Request) {

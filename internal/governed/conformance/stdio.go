@@ -14,8 +14,8 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// Stdio is an implementation that is a program: it is started for every fixture, gets it as one line on its standard input,
-// and answers on its standard output and by its exit code.
+// Stdio is an implementation that is a program: it is started for every fixture, gets it as one line on its standard
+// input, and answers on its standard output and with its exit code.
 type Stdio struct {
 	Claims Capabilities
 	// Dir is the working directory of the program.
@@ -27,7 +27,8 @@ type Stdio struct {
 	Jobs int // zero is one
 }
 
-// OpenStdio makes the target of a folder with a capabilities file. lookPath finds a program that is named without a folder.
+// OpenStdio returns the target of a folder with a capabilities file. lookPath finds a program that is named without a
+// folder.
 func OpenStdio(dir string, env []string, lookPath func(string) (string, error)) (*Stdio, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -67,10 +68,10 @@ func program(dir, name string, lookPath func(string) (string, error)) (string, e
 // Capabilities are the claims of the capabilities file.
 func (s *Stdio) Capabilities(context.Context) (Capabilities, error) { return s.Claims, nil }
 
-// Concurrency is Jobs, at least one: programs of others may share files between fixtures.
+// Concurrency is Jobs, at least one: other programs may share files between fixtures.
 func (s *Stdio) Concurrency() int { return max(1, s.Jobs) }
 
-// Execute runs the program on one fixture. When ctx ends the program is killed with all that it has started.
+// Execute runs the program on one fixture. When ctx ends, the program and everything that it started are killed.
 func (s *Stdio) Execute(ctx context.Context, f Fixture) (Answer, error) {
 	p, err := process.Start(ctx, process.Spec{
 		Path: s.Path, Args: s.Args, Dir: s.Dir, Env: s.Env, Stdin: append(append([]byte(nil), f.Raw...), '\n'),
@@ -94,30 +95,30 @@ func (s *Stdio) Execute(ctx context.Context, f Fixture) (Answer, error) {
 	case exit.Err != nil:
 		return Answer{}, fmt.Errorf("run the program: %w", exit.Err)
 	case exit.Code < 0 || exit.Code > 3:
-		return Answer{}, fmt.Errorf("the program exits with %d, not 0 to 3%s", exit.Code, said(exit.StderrTail))
+		return Answer{}, fmt.Errorf("the program exited with %d, not 0 to 3%s", exit.Code, said(exit.StderrTail))
 	}
 	a, err := parseAnswer([]byte(out))
 	if err != nil {
 		return Answer{}, fmt.Errorf("%w%s", err, said(exit.StderrTail))
 	}
 	if a.Status.ExitCode() != exit.Code {
-		return Answer{}, fmt.Errorf("the program answers %s and exits with %d, not %d", a.Status, exit.Code, a.Status.ExitCode())
+		return Answer{}, fmt.Errorf("the program answered %s, but exited with %d instead of %d", a.Status, exit.Code, a.Status.ExitCode())
 	}
 	return a, nil
 }
 
-// readOutput is all of standard output, bounded.
+// readOutput reads all of standard output, up to a limit.
 func readOutput(p *process.Process) (string, error) {
 	var out strings.Builder
 	for {
-		// The process is stopped by its own context; what it has written is read to the end.
+		// The process is stopped by its own context; its output is read to the end.
 		lines, err := p.Next(context.Background())
 		for _, l := range lines {
 			if l.Stream != process.Stdout {
 				continue
 			}
 			if l.Truncated || out.Len()+len(l.Data) > maxAnswer {
-				return "", fmt.Errorf("the program answers more than %d bytes", maxAnswer)
+				return "", fmt.Errorf("the program's answer has more than %d bytes", maxAnswer)
 			}
 			out.Write(l.Data)
 			out.WriteByte('\n')

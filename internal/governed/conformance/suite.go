@@ -8,7 +8,7 @@ import (
 //go:embed suite
 var suite embed.FS
 
-// Suite are the fixtures that come with Drawbar. They are not those of the public suite: they try what those leave out.
+// Suite returns the fixtures that come with Drawbar. They complement those of the public suite.
 func Suite() ([]Fixture, error) {
 	sub, err := fs.Sub(suite, "suite")
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// The protocols between driver and implementation.
+// The protocols between runner and implementation.
 const (
 	StdioProtocol = "stdio-fixture-v1"
 	HTTPProtocol  = "http-fixture-v1"
 )
 
-// Where the pieces of a target are.
+// File names and paths of targets.
 const (
 	CapabilitiesFile = ".agentxchain-conformance/capabilities.json"
 	CapabilitiesPath = "/conform/capabilities"
@@ -25,13 +25,13 @@ const (
 // maxAnswer bounds an answer in bytes.
 const maxAnswer = 16 << 20
 
-// Target is an implementation that fixtures are driven against. Values are safe for concurrent use.
+// Target is an implementation under test. Values are safe for concurrent use.
 type Target interface {
-	// Capabilities says what the implementation claims.
+	// Capabilities returns what the implementation claims.
 	Capabilities(ctx context.Context) (Capabilities, error)
-	// Execute hands one fixture over. The error is about the way there and back; it becomes the status error.
+	// Execute runs one fixture. The error is about the communication; it becomes the status error.
 	Execute(ctx context.Context, f Fixture) (Answer, error)
-	// Concurrency is how many fixtures it can be given at once.
+	// Concurrency is how many fixtures it can run at once.
 	Concurrency() int
 }
 
@@ -46,14 +46,14 @@ type Capabilities struct {
 	Metadata        json.RawMessage `json:"metadata,omitempty"`
 }
 
-// AdapterSpec is how an implementation is reached.
+// AdapterSpec is how to reach an implementation.
 type AdapterSpec struct {
 	Protocol string   `json:"protocol"`
 	Command  []string `json:"command,omitempty"` // stdio: program and arguments
 }
 
-// ParseCapabilities reads the claims of an implementation that is reached over the given protocol; the error names every
-// fault.
+// ParseCapabilities parses the claims of an implementation that is reached over the given protocol; the error names
+// every fault.
 func ParseCapabilities(data []byte, protocol string) (Capabilities, error) {
 	var c Capabilities
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -80,10 +80,11 @@ func ParseCapabilities(data []byte, protocol string) (Capabilities, error) {
 	return c, errors.Join(faults...)
 }
 
-// claims reports whether the surface is claimed: all are where none is named.
+// claims reports whether the surface is claimed: all are if none is named.
 func (c Capabilities) claims(surface string) bool { return len(c.Surfaces) == 0 || c.Surfaces[surface] }
 
-// disclaims reports whether the implementation says that it has no such surface. One that it does not mention is tried.
+// disclaims reports whether the implementation explicitly does not have the surface. One that it does not mention is
+// tried.
 func (c Capabilities) disclaims(surface string) bool {
 	v, named := c.Surfaces[surface]
 	return named && !v
@@ -104,7 +105,7 @@ func (l Local) Capabilities(context.Context) (Capabilities, error) { return l.Cl
 // Concurrency is Jobs, at least one.
 func (l Local) Concurrency() int { return max(1, l.Jobs) }
 
-// Execute carries the fixture out. A panic becomes an error, as the end of a process would.
+// Execute runs the fixture. A panic becomes an error, like the crash of a process.
 func (l Local) Execute(ctx context.Context, f Fixture) (a Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {

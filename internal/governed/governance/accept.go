@@ -9,7 +9,7 @@ import (
 // ResolutionHumanMerge accepts a conflicted turn as a person merged it.
 const ResolutionHumanMerge = "human_merge"
 
-// acceptable says whether the turn may be accepted at all.
+// acceptable returns why the turn cannot be accepted, if it cannot.
 func (s *step) acceptable(turn string) *Refused {
 	for _, h := range accepted(s.run.History) {
 		if h.TurnID == turn {
@@ -20,7 +20,7 @@ func (s *step) acceptable(turn string) *Refused {
 	return r
 }
 
-// acceptance is an AcceptTurn while it is decided on.
+// acceptance is the data of an AcceptTurn under evaluation.
 type acceptance struct {
 	AcceptTurn
 	turn     *protocol.Turn
@@ -30,7 +30,7 @@ type acceptance struct {
 	files    []string
 	cost     *protocol.Cost
 	conflict *protocol.Conflict
-	forward  []string // files that the same role revised
+	forward  []string // files that the same role changed again
 }
 
 func (in AcceptTurn) apply(s *step) *Refused {
@@ -61,7 +61,8 @@ func (in AcceptTurn) apply(s *step) *Refused {
 	return nil
 }
 
-// acceptance gathers what an acceptance is decided from. A result that was not validated, or that is another turn's, is refused.
+// acceptance collects what an acceptance depends on. A result that was not validated, or that belongs to another turn,
+// is refused.
 func (s *step) acceptance(in AcceptTurn) (*acceptance, *Refused) {
 	t := s.st.ActiveTurns.At(in.TurnID)
 	a := &acceptance{AcceptTurn: in, turn: t, role: s.run.Config.Roles.At(t.AssignedRole), result: in.Result.Result()}
@@ -91,7 +92,7 @@ func (s *step) acceptance(in AcceptTurn) (*acceptance, *Refused) {
 	return a, nil
 }
 
-// creditedFiles are the files of a turn: without those of the orchestrator, with what verification produced to be kept.
+// creditedFiles are the turn's files: without those of the orchestrator, plus the verification's outputs that it keeps.
 func creditedFiles(observed []string, r *protocol.TurnResult) []string {
 	list := observed
 	if list == nil {
@@ -114,8 +115,7 @@ func creditedFiles(observed []string, r *protocol.TurnResult) []string {
 	return files
 }
 
-// notAccepted is the one outcome of a result that cannot be accepted, whoever collected it: the turn is failed_acceptance and the
-// event says why.
+// notAccepted records that a result cannot be accepted: the turn becomes failed_acceptance and the event says why.
 func (s *step) notAccepted(t *protocol.Turn, code string, stage protocol.Stage, errs []string) {
 	s.failTurn(t, protocol.TurnFailedAcceptance, code)
 	payload := map[string]any{"code": code, "errors": errs, "attempt": t.Attempt}
@@ -146,7 +146,7 @@ func (in FailAcceptance) apply(s *step) *Refused {
 func (s *step) commit(a *acceptance) {
 	t, r := a.turn, a.result
 	if t.DispatchedAt.IsZero() {
-		// A result that was staged without a dispatch: the record has the dispatch before the acceptance all the same.
+		// A result that was staged without a dispatch: the record must show a dispatch before the acceptance.
 		t.DispatchedAt = s.now
 		s.emit("turn_dispatched", eventOf(t), map[string]any{"runtime_id": t.RuntimeID, "attempt": t.Attempt, "deadline_at": t.DeadlineAt})
 	}
@@ -175,7 +175,7 @@ func (s *step) commit(a *acceptance) {
 	s.proceed(a)
 }
 
-// historyEntry is the line of the accepted turn.
+// historyEntry is the history line of the accepted turn.
 func (s *step) historyEntry(a *acceptance) protocol.HistoryEntry {
 	t, r := a.turn, a.result
 	h := protocol.HistoryEntry{TurnID: t.TurnID, RunID: s.st.ID(), Role: t.AssignedRole, Phase: s.st.Phase, RuntimeID: t.RuntimeID,
@@ -217,7 +217,8 @@ func notNil[T any](list []T) []T {
 	return list
 }
 
-// announce emits what the acceptance is about: first what normalization changed, then the acceptance, in the phase it happened in.
+// announce emits the events of the acceptance: what normalization changed, then the acceptance, with the phase in which
+// it happened.
 func (s *step) announce(a *acceptance, h protocol.HistoryEntry) {
 	turn := eventOf(a.turn)
 	for _, c := range a.Changes {
@@ -255,8 +256,8 @@ func (s *step) record(a *acceptance, h protocol.HistoryEntry) {
 	}
 }
 
-// recommend is who the turn says is next, in the phase as it is or in the one that it asks for: NextRole decides whether they may.
-// It is nobody where a person is.
+// recommend is the role that the turn proposes as next, if it may follow in the current or the requested phase;
+// NextRole decides. It is empty if a person is next.
 func (s *step) recommend(r *protocol.TurnResult) *string {
 	if r.ProposedNextRole == protocol.Human || r.Status == protocol.ResultNeedsHuman || r.Status == protocol.ResultBlocked {
 		return nil
@@ -267,14 +268,14 @@ func (s *step) recommend(r *protocol.TurnResult) *string {
 	return nil
 }
 
-// NormalizeVerification is what the orchestrator makes of a turn's own account of its checks. What a person or a plain model says
-// is attested, what ran with nothing but zero exit codes is reproducible.
+// NormalizeVerification classifies a turn's own account of its checks. A person's or a plain model's account is
+// attested; commands that ran with only zero exit codes are reproducible.
 func NormalizeVerification(v protocol.Verification, runtimeType string) protocol.NormalizedCheck {
 	switch {
 	case v.Status != protocol.VerificationPass:
 		return protocol.NormalizedCheck{Status: or(v.Status, protocol.VerificationSkipped), Reason: "as reported"}
 	case runtimeType == protocol.RuntimeManual || runtimeType == protocol.RuntimeAPIProxy:
-		return protocol.NormalizedCheck{Status: protocol.VerificationAttestedPass, Reason: "a runtime of type " + runtimeType + " attests, it does not run commands"}
+		return protocol.NormalizedCheck{Status: protocol.VerificationAttestedPass, Reason: "a runtime of type " + runtimeType + " does not run commands"}
 	case len(v.MachineEvidence) == 0:
 		return protocol.NormalizedCheck{Status: protocol.VerificationNotReproducible, Reason: "there is no machine evidence"}
 	case slices.ContainsFunc(v.MachineEvidence, func(e protocol.Evidence) bool { return e.ExitCode != 0 }):

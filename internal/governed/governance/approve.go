@@ -76,7 +76,7 @@ func (s *step) agreed(id string, list *[]protocol.Approval, in Approve, turn str
 	return true, nil
 }
 
-// notApprover refuses a person whom the gate does not name.
+// notApprover refuses a person who is not an approver of the gate.
 func notApprover(id string, g protocol.Gate, by protocol.Person) *Refused {
 	if g.Approver(by) {
 		return nil
@@ -85,14 +85,14 @@ func notApprover(id string, g protocol.Gate, by protocol.Person) *Refused {
 		with("approvers", g.Approvers)
 }
 
-// stillPasses refuses an approval of a gate that would not be pending were it asked now.
+// stillPasses refuses an approval of a gate whose other conditions no longer hold.
 func (s *step) stillPasses(pending string, d gate.Decision) *Refused {
 	next := NextGates
 	if pending != "" {
 		next += " " + pending
 	}
 	if d.GateID != "" && pending != "" && d.GateID != pending {
-		return refuse(CodeGateFailed, NextGates+" "+d.GateID, "gate %s waits, but phase %s now ends with gate %s", pending, s.st.Phase, d.GateID)
+		return refuse(CodeGateFailed, NextGates+" "+d.GateID, "gate %s is pending, but phase %s now ends with gate %s", pending, s.st.Phase, d.GateID)
 	}
 	if d.Passed() {
 		return nil
@@ -105,7 +105,7 @@ func (s *step) nothingPending(what string) *Refused {
 	return refuse(CodeInvalidTransition, NextCommand(s.run), "%s is not waiting for an approval", what)
 }
 
-// settleApproval clears a block that stands before the approval: the person who approves has dealt with it.
+// settleApproval clears a block that precedes the approval: the person who approves has dealt with it.
 func (s *step) settleApproval() {
 	s.resolveHuman("gate_approved", func(protocol.OpenEscalation) bool { return true })
 	if s.st.Status == protocol.RunBlocked {

@@ -35,7 +35,7 @@ func (in AssignTurn) apply(s *step) *Refused {
 	return nil
 }
 
-// freshID refuses a turn's id that is empty or was used in this run.
+// freshID refuses a turn id that is empty or was used in this run.
 func (s *step) freshID(id string) *Refused {
 	if id == "" {
 		return refuse(CodeInvalidInput, NextStep, "a turn needs an id")
@@ -50,7 +50,7 @@ func (s *step) freshID(id string) *Refused {
 	return nil
 }
 
-// join adds an active turn; turns that are active at the same time know of each other.
+// join adds an active turn and lists the other active turns in it.
 func (s *step) join(t *protocol.Turn) {
 	for id, other := range s.st.ActiveTurns.All() {
 		t.ConcurrentWith = append(t.ConcurrentWith, id)
@@ -59,7 +59,7 @@ func (s *step) join(t *protocol.Turn) {
 	s.st.ActiveTurns.Set(t.TurnID, t)
 }
 
-// deadline is when a turn of the role that begins now must be over.
+// deadline is the deadline of a turn of the role that starts now.
 func (s *step) deadline(role string) protocol.Time {
 	c := s.run.Config
 	var limit time.Duration

@@ -8,19 +8,19 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// blockage is what blocks a run, in the protocol's spelling.
+// blockage describes what blocks a run, in the protocol's terms.
 type blockage struct {
 	on       string // blocked_on
 	category string
 	typed    string // typed_reason; empty is the category
 	detail   string
 	turn     string
-	recovery string // empty: carry on with the retained turn, or assign the next
+	recovery string // empty: continue with the retained turn, or assign the next
 	human    string // type in the human queue; empty is needs_decision
-	action   string // what a person is asked to do; empty is the detail
+	action   string // what a person should do; empty is the detail
 }
 
-// block stops the run and hands it to a person.
+// block stops the run and asks a person to decide.
 func (s *step) block(b blockage) {
 	s.move(protocol.RunBlocked)
 	if b.typed == "" {
@@ -43,7 +43,8 @@ func (s *step) block(b blockage) {
 	s.raise(b)
 }
 
-// raise opens an entry of the human queue. One fault has one open entry: a newer one closes the older of the same turn.
+// raise opens an entry of the human queue. A fault has one open entry: a newer entry closes the older one of the same
+// turn.
 func (s *step) raise(b blockage) {
 	s.resolveHuman("superseded", func(o protocol.OpenEscalation) bool {
 		return o.TurnID == b.turn && (b.turn != "" || o.BlockedOn == b.on)
@@ -86,8 +87,8 @@ func (s *step) resolveHuman(via string, match func(protocol.OpenEscalation) bool
 	s.st.OpenHuman = keep
 }
 
-// settle is called when a turn was carried on or ended: what that turn raised is resolved. A block that came from it is cleared, or
-// gives way to what else is still open.
+// settle resolves what a turn raised, when the turn continues or ends. A block caused by the turn is cleared, or
+// replaced by another open one.
 func (s *step) settle(turn, via string) {
 	s.resolveHuman(via, func(o protocol.OpenEscalation) bool { return o.TurnID == turn })
 	if s.st.Status != protocol.RunBlocked || s.st.BlockedReason != nil && blockedTurn(s.st) != turn {
@@ -100,7 +101,7 @@ func (s *step) settle(turn, via string) {
 	s.clearBlock()
 }
 
-// clearBlock makes a blocked run go on: active, or paused where an approval is pending.
+// clearBlock unblocks a run: it becomes active, or paused if an approval is pending.
 func (s *step) clearBlock() {
 	s.st.BlockedOn, s.st.BlockedReason, s.st.Escalation = nil, nil, nil
 	switch {
@@ -119,7 +120,7 @@ func (s *step) pause(gate string) {
 	s.st.BlockedOn, s.st.BlockedReason = ptr("human_approval:"+gate), nil
 }
 
-// slug is a reason as it stands in blocked_on.
+// slug is a reason as written in blocked_on.
 func slug(reason string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(reason) {

@@ -6,19 +6,19 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// OnExceed is what a budget does when it is used up.
+// OnExceed is what happens when the budget is used up.
 const (
 	ExceedPause = "pause_and_escalate"
 	ExceedWarn  = "warn"
 )
 
-// cent is the tolerance of sums of money: less than a thousandth of a cent is nothing.
+// cent is the tolerance for sums of money: less than a thousandth of a cent is zero.
 const cent = 1e-5
 
-// Budget is what the configuration, which may have changed since, leaves of the budget.
+// Budget is the budget left by the current configuration.
 func Budget(run Run) protocol.BudgetStatus { return budgetStatus(run.Config, run.State.BudgetStatus) }
 
-// budgetStatus is the budget after spent, by the limit of the configuration. Nothing in it is ever negative.
+// budgetStatus is the budget after spent, with the configured limit. No value is negative.
 func budgetStatus(c *protocol.Config, old protocol.BudgetStatus) protocol.BudgetStatus {
 	old.SpentUSD = max(0, old.SpentUSD)
 	old.RemainingUSD = nil
@@ -37,7 +37,7 @@ func budgetStatus(c *protocol.Config, old protocol.BudgetStatus) protocol.Budget
 
 func warnOnly(c *protocol.Config) bool { return c.Budget != nil && c.Budget.OnExceed == ExceedWarn }
 
-// Reserved is what the active turns hold of the budget.
+// Reserved is the part of the budget that the active turns have reserved.
 func Reserved(st *protocol.State) float64 {
 	var sum float64
 	for _, r := range st.BudgetReservations.All() {
@@ -46,8 +46,8 @@ func Reserved(st *protocol.State) float64 {
 	return sum
 }
 
-// Reservation is what a new turn reserves; nil without a limit for turns. Where the budget only warns, what is left may be less
-// than the limit of a turn, and a turn reserves no more than is left.
+// Reservation is what a new turn reserves; nil without a limit for turns. If the budget only warns, less may be left
+// than a turn's limit, and a turn reserves no more than is left.
 func Reservation(run Run) *float64 {
 	b := run.Config.Budget
 	if b == nil || b.PerTurnMaxUSD == nil || *b.PerTurnMaxUSD <= 0 {
@@ -60,7 +60,7 @@ func Reservation(run Run) *float64 {
 	return &v
 }
 
-// guardBudget refuses when nothing is left, or when a whole turn does not fit beside the reservations.
+// guardBudget refuses a turn if the budget is used up, or if a turn's limit exceeds what is not reserved.
 func guardBudget(run Run) []*Refused {
 	left := budgetStatus(run.Config, run.State.BudgetStatus).RemainingUSD
 	if left == nil || warnOnly(run.Config) {
@@ -79,14 +79,14 @@ func guardBudget(run Run) []*Refused {
 	return all
 }
 
-// reserve takes the turn's reservation.
+// reserve reserves the turn's share of the budget.
 func (s *step) reserve(turn, role string) {
 	if r := Reservation(s.run); r != nil {
 		s.st.BudgetReservations.Set(turn, protocol.Reservation{ReservedUSD: *r, RoleID: role, CreatedAt: s.now})
 	}
 }
 
-// attempted notes the session of an attempt, and books what it cost: it is spent, whether the result is accepted or not.
+// attempted records the session of an attempt and books its cost, which is spent whether or not the result is accepted.
 func (in Attempted) apply(s *step) *Refused {
 	t, r := s.active(in.TurnID)
 	if r != nil {
@@ -112,7 +112,7 @@ func (in Attempted) apply(s *step) *Refused {
 	return nil
 }
 
-// Price is a cost with its price by budget.cost_rates, where the runtime counts tokens of a model and states no price.
+// Price adds the price by budget.cost_rates to a cost whose runtime reports tokens of a model and no price.
 func Price(c *protocol.Config, model string, cost protocol.Cost) protocol.Cost {
 	if cost.USD > 0 || c.Budget == nil {
 		return cost
@@ -123,7 +123,7 @@ func Price(c *protocol.Config, model string, cost protocol.Cost) protocol.Cost {
 	return cost
 }
 
-// spend books the cost of an accepted turn, but for what is booked already, and gives its reservation back.
+// spend books the cost of an accepted turn that is not booked yet, and releases its reservation.
 func (s *step) spend(turn string, cost *protocol.Cost, booked float64) {
 	r, reserved := s.st.BudgetReservations.Get(turn)
 	s.st.BudgetReservations.Delete(turn)
@@ -136,7 +136,7 @@ func (s *step) spend(turn string, cost *protocol.Cost, booked float64) {
 	s.st.BudgetStatus = budgetStatus(s.run.Config, s.st.BudgetStatus)
 }
 
-// exhausted marks a used-up budget and reports whether the run has to stop for it.
+// exhausted marks a used-up budget and reports whether the run has to stop.
 func (s *step) exhausted(turn string) bool {
 	b := &s.st.BudgetStatus
 	if b.RemainingUSD == nil || *b.RemainingUSD > 0 {

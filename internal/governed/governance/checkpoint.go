@@ -29,7 +29,7 @@ func (in Checkpointed) apply(s *step) *Refused {
 		s.st.LastCompletedTurn = &protocol.CompletedTurn{TurnID: h.TurnID, Role: h.Role, Phase: h.Phase, CheckpointSHA: in.SHA, CheckpointedAt: s.now}
 	}
 	if s.st.Status == protocol.RunCompleted && !in.InAcceptance {
-		return nil // nothing is written behind the event that ended the run
+		return nil // no event may follow the one that ended the run
 	}
 	s.emit("turn_checkpointed", s.eventTurn(in.TurnID), map[string]any{"checkpoint_sha": in.SHA})
 	return nil

@@ -7,11 +7,12 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// maxConflicts is how often a turn may be found in conflict before a person has to deal with it.
+// maxConflicts is the number of conflicts of a turn after which a person has to resolve them.
 const maxConflicts = 3
 
-// DetectConflict compares a turn's files with those of the turns that were accepted since it was assigned, or since its last attempt
-// began. What the role revises of its own files is no conflict: it comes back as forward. Without a conflict it is nil.
+// DetectConflict compares a turn's files with those of turns accepted since it was assigned, or since its last attempt
+// began. Files that the same role changed again are not a conflict: they are returned as forward. Without a conflict it
+// returns nil.
 func DetectConflict(run Run, t *protocol.Turn, files []string) (c *protocol.Conflict, forward []string) {
 	owners := map[string][]string{} // file to the roles of the turns that changed it since
 	var since []protocol.HistoryEntry
@@ -52,7 +53,7 @@ func DetectConflict(run Run, t *protocol.Turn, files []string) (c *protocol.Conf
 	return c, forward
 }
 
-// rate fills in how much of the turn is in conflict and what is best done about it.
+// rate fills in which share of the turn is in conflict and what to do about it.
 func rate(c *protocol.Conflict, files int) {
 	c.OverlapRatio = float64(len(c.ConflictingFiles)) / float64(max(files, len(c.ConflictingFiles), 1))
 	c.SuggestedResolution = "reject_and_reassign"
@@ -61,7 +62,8 @@ func rate(c *protocol.Conflict, files int) {
 	}
 }
 
-// changedFiles are what a turn really changed: what was observed without what its siblings did, else what it says.
+// changedFiles are the files that a turn changed: what was observed without what its siblings did, else what it
+// declares.
 func changedFiles(h protocol.HistoryEntry) []string {
 	o := h.ObservedArtifact
 	if o == nil || len(o.FilesChanged) == 0 {
@@ -70,8 +72,8 @@ func changedFiles(h protocol.HistoryEntry) []string {
 	return slices.DeleteFunc(slices.Clone(o.FilesChanged), func(f string) bool { return slices.Contains(o.Siblings, f) })
 }
 
-// owns reports whether a file is the role's: an artifact of the workflow kit that it owns, or planning papers of the role that
-// enters planning.
+// owns reports whether a file belongs to the role: an artifact of the workflow kit that it owns, or a planning file if
+// it is the entry role of planning.
 func owns(run Run, role, file string) bool {
 	if strings.HasPrefix(file, protocol.PlanningDir+"/") {
 		if p, ok := run.Config.Phase("planning"); ok && p.EntryRole == role {
@@ -95,7 +97,7 @@ func owns(run Run, role, file string) bool {
 	return false
 }
 
-// conflicts holds a turn against what was accepted meanwhile; true when it is in conflict and stays.
+// conflicts checks a turn against the turns accepted meanwhile; true if it is in conflict and stays active.
 func (s *step) conflicts(a *acceptance) bool {
 	c, forward := DetectConflict(s.run, a.turn, a.files)
 	a.forward = forward
@@ -143,7 +145,7 @@ func (s *step) conflicts(a *acceptance) bool {
 	return true
 }
 
-// conflictContext is what the next attempt of a conflicted turn gets to know.
+// conflictContext tells the next attempt of a conflicted turn about the conflict.
 func conflictContext(t *protocol.Turn) map[string]any {
 	c := t.ConflictState.Error
 	return map[string]any{"prior_attempt": t.Attempt, "conflicting_files": c.ConflictingFiles, "accepted_since": c.AcceptedSince,

@@ -15,8 +15,8 @@ const (
 	statusOver     = "overridden"
 )
 
-// CheckDecision says whether a decision may be added to a ledger that holds ids already. A duplicate is refused: acceptance
-// renumbers before it adds.
+// CheckDecision returns why a decision cannot be added to a ledger with the given ids. A duplicate id is refused:
+// acceptance renumbers first.
 func CheckDecision(ids map[string]bool, d protocol.LedgerDecision) *Refused {
 	for _, f := range []struct{ field, value string }{{"id", d.ID}, {"turn_id", d.TurnID}, {"role", d.Role}, {"statement", d.Statement}} {
 		if strings.TrimSpace(f.value) == "" {
@@ -33,8 +33,8 @@ func CheckDecision(ids map[string]bool, d protocol.LedgerDecision) *Refused {
 	return nil
 }
 
-// renumber gives new ids to the decisions and objections of a result that collide with the record, or with one another, and
-// rewrites what refers to them in the same result. It returns every change.
+// renumber changes the ids of decisions and objections of a result that collide with the record or with one another,
+// and every reference to them in the same result. It returns the changes.
 func (s *step) renumber(r *protocol.TurnResult) []protocol.Change {
 	var changes []protocol.Change
 	changed := func(field, from, to, why string) {
@@ -60,7 +60,7 @@ func (s *step) renumber(r *protocol.TurnResult) []protocol.Change {
 	}
 	for i := range r.Decisions {
 		d := &r.Decisions[i]
-		// A decision that is in force is what an override means; a decision beside it of the same result cannot be.
+		// An override refers to an active decision, never to another decision of the same result.
 		if to, ok := moved[d.Overrides]; ok && activeDecision(s.st, d.Overrides) == nil {
 			changed(fmt.Sprintf("decisions[%d].overrides", i), d.Overrides, to, "follows the renumbered decision")
 			d.Overrides = to
@@ -91,7 +91,7 @@ func (s *step) renumber(r *protocol.TurnResult) []protocol.Change {
 	return changes
 }
 
-// numbers hands out ids behind the highest that is known.
+// numbers generates ids after the highest known one.
 type numbers struct {
 	prefix string
 	last   int
@@ -105,7 +105,7 @@ func newNumbers(prefix string, used map[string]bool) *numbers {
 	return n
 }
 
-// maxNumber keeps an absurd id of an agent from eating up the numbers.
+// maxNumber bounds the ids that count as highest, so that one absurd id does not use up the numbers.
 const maxNumber = 1_000_000_000
 
 func (n *numbers) reserve(id string) {
@@ -119,8 +119,8 @@ func (n *numbers) next() string {
 	return fmt.Sprintf("%s%03d", n.prefix, n.last)
 }
 
-// OverrideFaults says which overrides are not allowed: the target must be in force; the same role may always override, another
-// one only with at least the target's authority where both roles have one. A person has 100.
+// OverrideFaults lists the overrides that are not allowed. The target must be active. The same role may always
+// override; another one needs at least the target's authority if both roles have one. A person has 100.
 func OverrideFaults(run Run, role string, decisions []protocol.Decision) []string {
 	var faults []string
 	taken := map[string]string{}
@@ -173,7 +173,8 @@ func activeDecision(st *protocol.State, id string) *protocol.RepoDecision {
 	return nil
 }
 
-// recordDecisions adds the decisions of an accepted turn to the ledger, and those that outlive the run to the repository's.
+// recordDecisions adds the decisions of an accepted turn to the ledger, and those that outlive the run to the
+// repository's.
 func (s *step) recordDecisions(t *protocol.Turn, h protocol.HistoryEntry) {
 	ids := clone(s.run.DecisionIDs)
 	for _, d := range h.Decisions {

@@ -7,10 +7,10 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// declined is the request that a decline is about.
+// declined is the request that a decline concerns.
 type declined struct {
 	gate, kind, from, to, turn string
-	undoes                     string // the decision that it takes back
+	undoes                     string // the decision that it revokes
 }
 
 func (in Decline) apply(s *step) *Refused {
@@ -41,7 +41,7 @@ func (in Decline) apply(s *step) *Refused {
 		}
 	} else if !legalIn(s.run, phase, role) {
 		p, _ := s.run.Config.Phase(phase)
-		return refuse(CodeInvalidInput, example+" --to "+p.EntryRole, "role %q has no turn in phase %s; allowed: %s", role, phase,
+		return refuse(CodeInvalidInput, example+" --to "+p.EntryRole, "role %q may not take a turn in phase %s; allowed: %s", role, phase,
 			strings.Join(append([]string{p.EntryRole}, p.AllowedNextRoles...), ", "))
 	}
 	if !legalIn(s.run, phase, role) {
@@ -52,7 +52,7 @@ func (in Decline) apply(s *step) *Refused {
 	return nil
 }
 
-// declinable is the request that waits, or the gate that was passed before and is named.
+// declinable is the pending request, or the passed gate that is named.
 func (s *step) declinable(id string) (declined, *Refused) {
 	st := s.st
 	var d declined
@@ -70,7 +70,7 @@ func (s *step) declinable(id string) (declined, *Refused) {
 		return d, refuse(CodeInvalidTransition, NextCommand(s.run), "no gate is waiting for a person; name a passed gate to reopen it")
 	}
 	if d.kind != "" {
-		return d, refuse(CodeInvalidInput, `drawbar govern decline `+d.gate+` --reason "..."`, "gate %s is waiting, not %s", d.gate, id)
+		return d, refuse(CodeInvalidInput, `drawbar govern decline `+d.gate+` --reason "..."`, "gate %s is pending, not %s", d.gate, id)
 	}
 	phases := s.run.Config.Phases()
 	for i, name := range phases[:max(0, slices.Index(phases, st.Phase))] {
@@ -82,10 +82,10 @@ func (s *step) declinable(id string) (declined, *Refused) {
 		}
 		return declined{gate: id, kind: "phase_transition", from: name, to: phases[i+1], turn: value(st.LastCompletedTurnID, ""), undoes: "gate_approved"}, nil
 	}
-	return d, refuse(CodeInvalidInput, NextGates, "gate %s is not waiting and has not passed", id)
+	return d, refuse(CodeInvalidInput, NextGates, "gate %s is not pending and has not passed", id)
 }
 
-// goBack makes the run go on where a person sent it.
+// goBack continues the run in the phase and with the role that the person chose.
 func (s *step) goBack(in Decline, d declined, phase, role string) {
 	st := s.st
 	st.LastDecline = &protocol.Decline{GateID: d.gate, GateType: d.kind, From: d.from, To: d.to, RequestedByTurn: d.turn, Reason: in.Reason, By: in.By, At: s.now,
@@ -122,7 +122,7 @@ func (s *step) goBack(in Decline, d declined, phase, role string) {
 	}
 }
 
-// Reclaimable is the request that an approval takes up again: the last decline, as long as nobody has acted on it.
+// Reclaimable is the request that an approval restores: the last decline, unless a turn has followed it.
 func Reclaimable(st *protocol.State) *protocol.Decline {
 	d := st.LastDecline
 	if d == nil || st.Status != protocol.RunActive || st.ActiveTurns.Len() > 0 || st.Phase != d.From || d.RequestedByTurn != value(st.LastCompletedTurnID, "") {
@@ -131,7 +131,7 @@ func Reclaimable(st *protocol.State) *protocol.Decline {
 	return d
 }
 
-// reclaim makes the declined request wait again, for the approval that takes the decline back.
+// reclaim makes the declined request pending again, for an approval that revokes the decline.
 func (s *step) reclaim(in Approve) (undoes string) {
 	d := Reclaimable(s.st)
 	if d == nil || in.Completion != (d.GateType == "run_completion") {

@@ -16,7 +16,7 @@ const (
 	DelegationFailed    = "failed"
 )
 
-// delegationContext is what a child turn gets to know of its delegation.
+// delegationContext tells a child turn about its delegation.
 type delegationContext struct {
 	DelegationID        string   `json:"delegation_id"`
 	ParentTurnID        string   `json:"parent_turn_id"`
@@ -26,7 +26,7 @@ type delegationContext struct {
 	RequiredDecisionIDs []string `json:"required_decision_ids,omitempty"`
 }
 
-// nextDelegation is the first delegation that waits for a turn and whose role has none.
+// nextDelegation is the first waiting delegation whose role has no active turn.
 func nextDelegation(st *protocol.State) *protocol.QueuedDelegation {
 	for i := range st.DelegationQueue {
 		if d := &st.DelegationQueue[i]; d.Status == DelegationPending && len(activeWith(st, d.ToRole)) == 0 {
@@ -36,19 +36,19 @@ func nextDelegation(st *protocol.State) *protocol.QueuedDelegation {
 	return nil
 }
 
-// Delegated reports whether the next turn is a delegation, or the review of some.
+// Delegated reports whether the next turn is a delegation, or a review of delegations.
 func Delegated(run Run) bool {
 	return run.State.PendingDelegation != nil || nextDelegation(&run.State) != nil
 }
 
-// openDelegations reports whether a delegation is not over yet.
+// openDelegations reports whether a delegation has not ended.
 func openDelegations(st *protocol.State) bool {
 	return slices.ContainsFunc(st.DelegationQueue, func(d protocol.QueuedDelegation) bool {
 		return d.Status == DelegationPending || d.Status == DelegationActive
 	})
 }
 
-// linkDelegation makes a new turn the review that is due, or the child of the first delegation that waits for its role.
+// linkDelegation makes a new turn the review that is due, or the child of the first waiting delegation for its role.
 func (s *step) linkDelegation(t *protocol.Turn) {
 	if rev := s.st.PendingDelegation; rev != nil && rev.ParentRole == t.AssignedRole {
 		t.DelegationReview = raw(protocol.DelegationReview{ParentTurnID: rev.ParentTurnID, ParentRole: rev.ParentRole, Results: rev.Results})
@@ -65,7 +65,7 @@ func (s *step) linkDelegation(t *protocol.Turn) {
 	}
 }
 
-// relinkDelegation hands the delegation of a turn to the one that replaces it.
+// relinkDelegation moves the delegation of a turn to the turn that replaces it.
 func (s *step) relinkDelegation(from, to string) {
 	for i := range s.st.DelegationQueue {
 		if d := &s.st.DelegationQueue[i]; d.Child() == from {
@@ -74,8 +74,8 @@ func (s *step) relinkDelegation(from, to string) {
 	}
 }
 
-// delegate follows up an accepted turn: what it delegates is queued, what it was delegated is over, and when all delegations of a
-// turn are over its role reviews them.
+// delegate processes the delegations of an accepted turn: what it delegates is queued, what was delegated to it ends,
+// and when all delegations of a turn have ended its role reviews them.
 func (s *step) delegate(a *acceptance) {
 	if len(a.turn.DelegationReview) > 0 && s.st.PendingDelegation != nil {
 		s.dequeue(s.st.PendingDelegation.ParentTurnID) // older records kept them until the review
@@ -103,12 +103,12 @@ func (s *step) delegate(a *acceptance) {
 	}
 }
 
-// dequeue removes the delegations of a parent: their review holds what became of them.
+// dequeue removes the delegations of a parent: their review contains the outcomes.
 func (s *step) dequeue(parent string) {
 	s.st.DelegationQueue = slices.DeleteFunc(s.st.DelegationQueue, func(d protocol.QueuedDelegation) bool { return d.ParentTurnID == parent })
 }
 
-// dueReview is the review of a parent's delegations, nil while one of them is not over.
+// dueReview is the review of a parent's delegations, nil until all of them have ended.
 func (s *step) dueReview(parent, role string) *protocol.PendingReview {
 	rev := &protocol.PendingReview{ParentTurnID: parent, ParentRole: role}
 	for i := range s.st.DelegationQueue {
@@ -132,7 +132,7 @@ func (s *step) dueReview(parent, role string) *protocol.PendingReview {
 				made[dec.ID] = true
 			}
 			for _, c := range h.Normalized {
-				// A renumbered decision still is the one that was asked for.
+				// A renumbered decision still counts as the requested one.
 				if strings.HasPrefix(c.Field, "decisions[") && strings.HasSuffix(c.Field, ".id") {
 					var id string
 					if json.Unmarshal(c.Original, &id) == nil {
@@ -153,8 +153,8 @@ func (s *step) dueReview(parent, role string) *protocol.PendingReview {
 	return rev
 }
 
-// ReviewFaults says what a turn with delegations may not do: a review does not move the run on while a required decision is missing,
-// a child does not delegate on, and who delegates does not end the run.
+// ReviewFaults lists what a turn with delegations must not do: a review does not advance the run while a required
+// decision is missing, a child does not delegate further, and a delegating turn does not end the run.
 func ReviewFaults(t *protocol.Turn, r *protocol.TurnResult) []string {
 	var faults []string
 	if len(r.Delegations) > 0 && r.Completion() {

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// exitTemporary is sysexits' EX_TEMPFAIL: the process asks to be tried again.
+// exitTemporary is sysexits' EX_TEMPFAIL: the process asks to be retried.
 const exitTemporary = 75
 
 // active finds an active turn.
@@ -47,7 +47,7 @@ func (in Dispatched) apply(s *step) *Refused {
 		return refuse(CodeInvalidTransition, turnCommand(s.st, t), "cannot dispatch turn %s: it is %s", t.TurnID, t.Status)
 	}
 	rt, _ := s.run.runtime(t.RuntimeID)
-	ready := t.Status == protocol.TurnDispatched && t.WorkerAttachedAt.IsZero() // and nobody has begun
+	ready := t.Status == protocol.TurnDispatched && t.WorkerAttachedAt.IsZero() // and no worker has started
 	again := ready || rt.Type == protocol.RuntimeManual && handedOver(t)
 	t.Status, t.RuleFiles = protocol.TurnDispatched, in.Rules
 	if t.StartedAt.IsZero() {
@@ -55,7 +55,7 @@ func (in Dispatched) apply(s *step) *Refused {
 	}
 	t.WorkerAttachedAt, t.WorkerPID, t.FirstOutputAt, t.FirstOutputStream = protocol.Time{}, 0, protocol.Time{}, ""
 	if again {
-		return nil // the same attempt, waited for once more
+		return nil // the same attempt, waited for again
 	}
 	t.DispatchedAt = s.now
 	s.emit("turn_dispatched", eventOf(t), map[string]any{"runtime_id": t.RuntimeID, "attempt": t.Attempt, "deadline_at": t.DeadlineAt})
@@ -119,7 +119,7 @@ func (in DispatchFailed) apply(s *step) *Refused {
 	return nil
 }
 
-// again gives the turn another attempt of its own.
+// again gives the turn another attempt.
 func (s *step) again(t *protocol.Turn, why protocol.Rejection, base *protocol.Baseline) {
 	why.TurnID, why.Attempt, why.RejectedAt = t.TurnID, t.Attempt, s.now
 	if why.ValidationErrors == nil {
@@ -138,7 +138,7 @@ func (s *step) again(t *protocol.Turn, why protocol.Rejection, base *protocol.Ba
 	s.add(WriteBundle{t.TurnID})
 }
 
-// revive makes a turn ready to be dispatched again, with a fresh deadline and its reservation.
+// revive makes a turn ready to be dispatched again, with a new deadline and its reservation.
 func (s *step) revive(t *protocol.Turn) {
 	t.Status, t.FailedAt, t.FailureReason = protocol.TurnRetrying, protocol.Time{}, ""
 	t.DeadlineAt = s.deadline(t.AssignedRole)
@@ -147,7 +147,7 @@ func (s *step) revive(t *protocol.Turn) {
 	}
 }
 
-// failTurn puts a turn into a state that needs somebody.
+// failTurn sets a turn to a state that needs a decision.
 func (s *step) failTurn(t *protocol.Turn, status protocol.TurnStatus, reason string) {
 	t.Status, t.FailedAt, t.FailureReason = status, s.now, reason
 }
@@ -166,7 +166,7 @@ func (in StartFailed) apply(s *step) *Refused {
 	case t.Status != protocol.TurnRunning && t.Status != protocol.TurnRetrying:
 		return refuse(CodeInvalidTransition, turnCommand(s.st, t), "the turn %s is %s and was not starting", t.TurnID, t.Status)
 	}
-	detail := or(in.Detail, "the turn was dispatched and its worker gave no sign of life")
+	detail := or(in.Detail, "the turn was dispatched, but its worker gave no sign of life")
 	s.failTurn(t, protocol.TurnFailedStart, or(kind, "no_subprocess_output"))
 	s.st.BudgetReservations.Delete(t.TurnID)
 	payload := map[string]any{"failure_type": t.FailureReason, "runtime_id": t.RuntimeID, "detail": detail, "recommendation": turnCommand(s.st, t)}
@@ -186,7 +186,7 @@ func (in Stalled) apply(s *step) *Refused {
 	if t.Status != protocol.TurnRunning && t.Status != protocol.TurnRetrying {
 		return refuse(CodeInvalidTransition, turnCommand(s.st, t), "the turn %s is %s and was not running", t.TurnID, t.Status)
 	}
-	detail := or(in.Detail, "the turn was running and went silent")
+	detail := or(in.Detail, "the turn stopped giving signs of life while it was running")
 	s.failTurn(t, protocol.TurnStalled, "no_output_within_threshold")
 	s.st.BudgetReservations.Delete(t.TurnID)
 	s.emit("turn_stalled", eventOf(t), map[string]any{"runtime_id": t.RuntimeID, "detail": detail, "recommendation": turnCommand(s.st, t)})

@@ -2,7 +2,7 @@ package governance
 
 import "github.com/drawbar/drawbar/govern/protocol"
 
-// Effect is something for the orchestrator to carry out.
+// Effect is an action for the orchestrator to carry out.
 type Effect interface{ effect() }
 
 // AppendHistory adds a line to history.jsonl.
@@ -20,7 +20,7 @@ type AppendRepoDecision struct{ Decision protocol.RepoDecision }
 // OverrideRepoDecision marks a decision of repo-decisions.jsonl as overridden.
 type OverrideRepoDecision struct{ ID, By string }
 
-// Emit adds an event to events.jsonl; the ledger gives it its id. With AfterCheckpoint it stands behind the events that name
+// Emit adds an event to events.jsonl; the ledger assigns its id. With AfterCheckpoint it follows the events that name
 // the checkpoint of the same transaction.
 type Emit struct {
 	Event           protocol.Event
@@ -67,7 +67,7 @@ type HumanEntry struct {
 // Summarize adds a line to run-history.jsonl.
 type Summarize struct{ Summary protocol.RunSummary }
 
-// NotAccepted says why an AcceptTurn did not accept: the turn stays, in the state that the run shows.
+// NotAccepted says why an AcceptTurn did not accept: the turn stays active, in the state that the run shows.
 type NotAccepted struct {
 	TurnID string
 	Code   string // policy_violation, policy_escalation, conflict, override_validation_failed, protocol_error
@@ -75,7 +75,7 @@ type NotAccepted struct {
 	Next   string
 }
 
-// Warn is for the person who runs the command.
+// Warn is a message for the person who runs the command.
 type Warn struct{ Code, Message string }
 
 func (AppendHistory) effect()        {}

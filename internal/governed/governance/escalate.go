@@ -12,7 +12,7 @@ func (in Escalate) apply(s *step) *Refused {
 		return refuse(CodeInvalidInput, `drawbar govern escalate --reason "..."`, "an escalation needs a reason")
 	}
 	if s.st.Status == protocol.RunIdle {
-		return refuse(CodeInvalidTransition, NextStep, "nothing to stop: no run has been started")
+		return refuse(CodeInvalidTransition, NextStep, "no run has been started")
 	}
 	e := &protocol.Escalation{Reason: in.Reason, EscalatedAt: s.now}
 	e.Extra.Set("source", raw("operator"))
@@ -28,7 +28,7 @@ func (in Escalate) apply(s *step) *Refused {
 		if in.RulesTold != "" {
 			t.RulesTold = in.RulesTold
 		}
-	} else if active := s.st.ActiveTurns.Keys(); len(active) == 1 { // it stays, and the stop is not its own: its acceptance does not lift it
+	} else if active := s.st.ActiveTurns.Keys(); len(active) == 1 { // the turn stays and did not cause the block, so its acceptance does not clear it
 		t := s.st.ActiveTurns.At(active[0])
 		e.FromTurnID, e.FromRole = t.TurnID, t.AssignedRole
 	}
@@ -53,7 +53,7 @@ func (in Unblock) apply(s *step) *Refused {
 		return refuse(CodeApprovalPending, NextApprove, "the run waits for %s: approve it instead", value(st.BlockedOn, "an approval"))
 	default:
 		if in.EscalationID != "" && slices.ContainsFunc(st.OpenHuman, func(o protocol.OpenEscalation) bool { return o.EscalationID == in.EscalationID }) {
-			// The task outlived its block: another program took the run on without closing it.
+			// The task outlived its block: another program continued the run without closing it.
 			s.resolveHuman("unblocked", func(o protocol.OpenEscalation) bool { return o.EscalationID == in.EscalationID })
 			return nil
 		}
@@ -91,8 +91,8 @@ func (in Unblock) apply(s *step) *Refused {
 	return nil
 }
 
-// NeverStarted reports whether the run is blocked by a turn of which no worker has started: the configuration has to be mended,
-// and the turn has changed nothing.
+// NeverStarted reports whether the run is blocked by a turn whose worker has never started: the configuration has to be
+// fixed, and the turn has changed nothing.
 func NeverStarted(st *protocol.State) bool {
 	on := value(st.BlockedOn, "")
 	t := st.ActiveTurns.At(blockedTurn(st))

@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// turnEvents are the event types that are about a turn.
+// turnEvents are the event types that concern a turn.
 var turnEvents = []string{"turn_dispatched", "turn_accepted", "turn_rejected", "turn_conflicted", "conflict_resolved", "acceptance_failed",
 	"turn_reissued", "turn_stalled", "turn_start_failed", "runtime_spawn_failed", "stdout_attach_failed", "turn_checkpointed", "dispatch_progress"}
 
@@ -20,7 +20,7 @@ func DecodeEvent(data []byte) (protocol.Event, *Refused) {
 	return e, ValidateEvent(e)
 }
 
-// ValidateEvent says what an event of the record lacks.
+// ValidateEvent returns what an event of the record lacks.
 func ValidateEvent(e protocol.Event) *Refused {
 	bad := func(field, format string, args ...any) *Refused {
 		return refuse(CodeInvalidEvent, "drawbar govern events", format, args...).with("field", field)
@@ -40,8 +40,8 @@ func ValidateEvent(e protocol.Event) *Refused {
 	return nil
 }
 
-// ValidateOrdering says whether events stand in an order that the protocol allows, run by run: run_started is first, a turn is
-// dispatched before it is accepted, time does not go back, and nothing follows run_completed.
+// ValidateOrdering returns whether the order of events is one that the protocol allows, run by run: run_started is
+// first, a turn is dispatched before it is accepted, time does not go backwards, and nothing follows run_completed.
 func ValidateOrdering(events []protocol.Event) *Refused {
 	type progress struct {
 		last       protocol.Event

@@ -75,7 +75,7 @@ func TestAGateIsAskedAgainWhenItIsApproved(t *testing.T) {
 
 	w = asked(t)
 	w.run.Config = config(t, `"exit_gate": "plan"`, `"exit_gate": "ship"`)
-	w.says(w.refused(Approve{}, CodeGateFailed).Message, "gate plan waits", "gate ship")
+	w.says(w.refused(Approve{}, CodeGateFailed).Message, "gate plan is pending", "gate ship")
 	w.run.Config = config(t, `"implementation": {"entry_role"`, `"building": {"entry_role"`)
 	w.refused(Approve{}, CodeInvalidConfig)
 
@@ -170,7 +170,7 @@ func TestADeclineGoesToTheRoleThatAsked(t *testing.T) {
 	w := newWorld(t, config(t, `"requires_verification_pass": true`, `"requires_verification_pass": true, "requires_human_approval": true`))
 	w.to("implementation")
 	w.accept(w.turn("qa"), asksFor("qa"))
-	w.says(w.refused(Decline{Gate: "plan", Reason: "no"}, CodeInvalidInput).Message, "gate built is waiting, not plan")
+	w.says(w.refused(Decline{Gate: "plan", Reason: "no"}, CodeInvalidInput).Message, "gate built is pending, not plan")
 	w.must(Decline{Reason: "no"})
 	if role := value(w.run.State.NextRecommendedRole, ""); role != "qa" {
 		t.Errorf("%s goes on, want qa", role)

@@ -7,11 +7,11 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// maxConcurrent is the most turns that the protocol lets be active at once.
+// maxConcurrent is the maximum number of active turns in the protocol.
 const maxConcurrent = 4
 
-// Guards lists what stands against giving a turn to the role now, in the protocol's order. The working tree is looked at by
-// AssignTurn, which knows the baseline, and hooks are the orchestrator's.
+// Guards lists why a turn cannot be assigned to the role now, in the protocol's order. AssignTurn checks the work tree,
+// because it has the baseline; the orchestrator runs hooks.
 func Guards(run Run, role string) []Refused {
 	var all []Refused
 	add := func(r *Refused) {
@@ -69,7 +69,7 @@ func guardConcurrency(run Run, role string) *Refused {
 	active := st.ActiveTurns.Keys()
 	if rev := st.PendingDelegation; rev != nil {
 		if role != rev.ParentRole {
-			return refuse(CodeReviewPending, "drawbar govern step --role "+rev.ParentRole, "the role %s reviews its delegations first", rev.ParentRole)
+			return refuse(CodeReviewPending, "drawbar govern step --role "+rev.ParentRole, "role %s must review its delegations first", rev.ParentRole)
 		}
 		if len(active) > 0 {
 			return refuse(CodeReviewPending, turnCommand(st, st.ActiveTurns.At(active[0])), "a delegation review must be the only turn, but %s is active",
@@ -98,7 +98,8 @@ func guardConcurrency(run Run, role string) *Refused {
 	return nil
 }
 
-// guardTree holds roles that write to a clean tree, but for paths that are exempt. Dirt beside active turns is theirs.
+// guardTree requires a clean work tree, apart from exempt paths, for roles that write. Changes while other turns are
+// active are theirs.
 func guardTree(run Run, in AssignTurn) *Refused {
 	role := run.Config.Roles.At(in.Role)
 	b := in.Baseline
@@ -126,7 +127,7 @@ func guardTree(run Run, in AssignTurn) *Refused {
 		"role %s may write, but the working tree has uncommitted changes: %s", in.Role, strings.Join(dirt, ", ")).with("files", dirt)
 }
 
-// ScopeOverlaps warns where the role's declared file scope meets that of an active turn.
+// ScopeOverlaps warns if the role's declared file scope overlaps that of an active turn.
 func ScopeOverlaps(run Run, role string) []protocol.AdvisoryWarning {
 	var w []protocol.AdvisoryWarning
 	mine := run.Config.Roles.At(role).DeclaredFileScope
@@ -148,7 +149,7 @@ func ScopeOverlaps(run Run, role string) []protocol.AdvisoryWarning {
 	return w
 }
 
-// scopesMeet compares two path prefixes or globs by what stands before their first wildcard.
+// scopesMeet compares two path prefixes or globs up to their first wildcard.
 func scopesMeet(a, b string) bool {
 	cut := func(s string) string { return strings.TrimSuffix(s[:strings.IndexAny(s+"*", "*?[")], "/") }
 	a, b = cut(a), cut(b)

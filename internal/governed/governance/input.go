@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Input is something that happened, or that somebody asks for. All inputs are plain values.
+// Input is an event or a request. All inputs are plain values.
 type Input interface {
 	apply(s *step) *Refused
 }
@@ -19,29 +19,31 @@ type StartRun struct {
 	InheritedContext json.RawMessage
 	Restart          bool
 	RepoDecisions    []protocol.RepoDecision // the active ones
-	// SignOffs are the contents of those files of gate.SignOffs that exist. Where another run came before, they do not count for this one.
+	// SignOffs are the contents of the existing files of gate.SignOffs. If another run came before, they do not count
+	// for this one.
 	SignOffs map[string]string
 }
 
-// AssignTurn gives a turn to a role. Next to do is its bundle, then Dispatched.
+// AssignTurn assigns a turn to a role. The next steps are writing its bundle and Dispatched.
 type AssignTurn struct {
 	Role     string
 	TurnID   string
 	Baseline protocol.Baseline
-	// AllowDirty assigns in a dirty shared working tree: the caller tells the user's files from the turn's by their markers.
+	// AllowDirty allows a dirty shared work tree: the caller distinguishes the user's files from the turn's by their
+	// markers.
 	AllowDirty    bool
 	Worktree      string
 	IntakeContext json.RawMessage
 }
 
-// Dispatched says that the turn was really handed to its runtime.
+// Dispatched says that the turn was given to its runtime.
 type Dispatched struct {
 	TurnID string
 	Rules  protocol.Ordered[string] // digests of the files that bind the turn
 }
 
-// Attempted is what an attempt was measured to cost, whatever became of it; an acceptance counts all attempts of its turn. The
-// session, when given, is the one that the role's next attempt goes on with.
+// Attempted is the measured usage of an attempt, whatever its outcome; an acceptance counts all attempts of its turn. A
+// given session is used by the role's next attempt.
 type Attempted struct {
 	TurnID  string
 	Cost    protocol.Cost
@@ -49,7 +51,7 @@ type Attempted struct {
 	Session string
 }
 
-// WorkerAttached says that the runtime's process or connection is there.
+// WorkerAttached says that the runtime's process or connection exists.
 type WorkerAttached struct {
 	TurnID string
 	PID    int
@@ -61,31 +63,31 @@ type FirstOutput struct {
 	Stream string
 }
 
-// AcceptTurn accepts a validated result. It may also end in a conflict, in a policy that forbids it or in an override that is
-// not allowed: then the effects hold a NotAccepted and the turn stays.
+// AcceptTurn accepts a validated result. If the result conflicts, violates a policy or overrides a decision without
+// permission, the effects contain a NotAccepted and the turn stays active.
 type AcceptTurn struct {
 	TurnID string
-	// Result is the proof that validation passed; the zero value is refused.
+	// Result proves that validation passed; the zero value is refused.
 	Result Validated
 	// Changes are what normalization changed.
 	Changes  []protocol.Change
 	Observed *protocol.Observed
-	// Files are what the turn is credited with; nil means the files that the result lists.
+	// Files are credited to the turn; nil means the files that the result lists.
 	Files []string
-	// GateFiles are the contents of those gate files that exist, by path (gate.Paths).
+	// GateFiles are the contents of the existing gate files, by path (gate.Paths).
 	GateFiles      map[string]string
 	IntegrationRef string
 	// Resolution "human_merge" accepts a turn in spite of its conflict.
 	Resolution     string
-	MergeConflicts []string // of a worktree that does not merge
+	MergeConflicts []string // of a worktree that cannot be merged
 	Replay         *govern.Replay
 	Warnings       []string
-	Cost           *protocol.Cost // measured; goes before what the result says
+	Cost           *protocol.Cost // measured; takes precedence over the result's own
 	AdapterMeta    *protocol.AdapterMeta
 	Session        string // the agent's session, kept for the role
 }
 
-// FailAcceptance says that a staged result cannot be accepted, whoever collected it.
+// FailAcceptance says that a staged result cannot be accepted.
 type FailAcceptance struct {
 	TurnID string
 	Code   string
@@ -93,8 +95,8 @@ type FailAcceptance struct {
 	Errors []string
 }
 
-// RejectTurn refuses a turn's work: the next attempt gets the reason, or the run escalates when no attempt is left. Reassign
-// resolves a conflict: the next attempt gets what it conflicted with. Without a conflict it changes nothing.
+// RejectTurn rejects a turn's work: the next attempt gets the reason, or the run is escalated if no attempt is left.
+// Reassign resolves a conflict: the next attempt gets the conflicting files. Without a conflict it changes nothing.
 type RejectTurn struct {
 	TurnID   string
 	Reason   string
@@ -104,7 +106,7 @@ type RejectTurn struct {
 	Reassign bool
 }
 
-// ReissueTurn replaces a turn by a new one of the same role, from a fresh baseline.
+// ReissueTurn replaces a turn by a new one of the same role, with a new baseline.
 type ReissueTurn struct {
 	TurnID    string
 	NewTurnID string
@@ -113,15 +115,15 @@ type ReissueTurn struct {
 	Worktree  string
 }
 
-// TakeUp makes a turn that was given up in between ready to be handed to its runtime once more: a deadline that has passed is
-// renewed. Baseline, when given, takes the place of the turn's: what a person changed between two attempts is not the turn's.
+// TakeUp prepares an interrupted turn for another dispatch: an expired deadline is renewed. A given Baseline replaces
+// the turn's, so that a person's changes between two attempts are not attributed to the turn.
 type TakeUp struct {
 	TurnID   string
 	Baseline *protocol.Baseline
 }
 
-// DispatchFailed says that the runtime ended without a result. A transient fault uses up an attempt and is tried again while
-// attempts remain; any other blocks the run.
+// DispatchFailed says that the runtime ended without a result. A transient failure uses up an attempt and is retried
+// while attempts remain; any other blocks the run.
 type DispatchFailed struct {
 	TurnID    string
 	Class     string
@@ -131,32 +133,33 @@ type DispatchFailed struct {
 	Baseline  *protocol.Baseline
 }
 
-// StartFailed says that a dispatched turn never showed a sign of life.
+// StartFailed says that a dispatched turn never gave a sign of life.
 type StartFailed struct {
 	TurnID string
 	Detail string
 }
 
-// Stalled says that a running turn went silent for too long.
+// Stalled says that a running turn gave no sign of life for too long.
 type Stalled struct {
 	TurnID string
 	Detail string
 }
 
-// Approve is a person's yes to what is pending: a phase transition, or with Completion the end of the run.
+// Approve is a person's approval of what is pending: a phase transition, or with Completion the end of the run.
 type Approve struct {
 	Completion bool
 	By         protocol.Person
 	Comment    string
-	GateFiles  map[string]string // as they are now: what has gone since keeps the gate shut
+	GateFiles  map[string]string // as they are now: if one is missing by now, the gate does not pass
 }
 
-// Decline is a person's no to the gate that waits, or to one that was passed before: work goes on in its phase, or an earlier one.
+// Decline is a person's refusal of the pending gate, or of one that passed before: work continues in its phase, or an
+// earlier one.
 type Decline struct {
-	Gate   string // empty is the one that waits
+	Gate   string // empty is the pending one
 	Reason string
-	Role   string // who goes on; empty is who asked
-	Phase  string // where; empty is the phase that the gate ends
+	Role   string // the role that continues; empty is the requesting one
+	Phase  string // empty is the phase that the gate ends
 	By     protocol.Person
 }
 
@@ -167,7 +170,7 @@ type GateActionFailed struct {
 	Detail string
 }
 
-// HookBlocked says that a hook stopped what was to happen, or with Tamper that it changed a protected file.
+// HookBlocked says that a hook denied, or with Tamper that it changed a protected file.
 type HookBlocked struct {
 	Phase  string
 	Hook   string
@@ -180,23 +183,23 @@ type HookBlocked struct {
 type Escalate struct {
 	Reason string
 	Detail string
-	Action string // what the operator says is to be done
+	Action string // what the operator asks for
 	TurnID string
-	// RulesTold goes into the turn: what Detail says of git's settings.
+	// RulesTold is recorded in the turn: what Detail says about git's settings.
 	RulesTold string
 }
 
 // Unblock clears what blocks the run. It never clears a pending approval.
 type Unblock struct {
 	By string
-	// EscalationID, when given, must be an open entry of the human queue.
+	// EscalationID, if given, must be an open entry of the human queue.
 	EscalationID string
 	GateFiles    map[string]string // for a request that was queued behind the block
-	// Baseline is the workspace now. A turn whose worker never started begins from it: what changed since is a person's.
+	// Baseline is the current workspace. A turn whose worker never started gets it: changes until now are a person's.
 	Baseline *protocol.Baseline
 }
 
-// TimedOut says that a limit of the configuration has passed. An empty Action is the configured one.
+// TimedOut says that a configured limit has expired. An empty Action is the configured one.
 type TimedOut struct {
 	Scope     string // turn, phase or run
 	TurnID    string
@@ -204,7 +207,8 @@ type TimedOut struct {
 	GateFiles map[string]string // for skip_phase
 }
 
-// Checkpointed says that the accepted files of a turn are committed. InAcceptance means in the acceptance's own transaction.
+// Checkpointed says that the accepted files of a turn are committed. InAcceptance means in the acceptance's own
+// transaction.
 type Checkpointed struct {
 	TurnID       string
 	SHA          string
@@ -216,11 +220,11 @@ type OperatorCommits struct {
 	From string
 	To   string
 	SHAs []string
-	// Released are accepted turns whose commits are gone or changed, and without which a person goes on.
+	// Released are accepted turns whose commits are gone or changed; a person chose to continue without them.
 	Released []string
 }
 
-// RuleObjection is a person's word on an objection: acknowledged, resolved_by_human, or raised to open it again.
+// RuleObjection is a person's ruling on an objection: acknowledged, resolved_by_human, or raised to reopen it.
 type RuleObjection struct {
 	ID        string
 	Status    string

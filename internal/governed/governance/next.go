@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Commands that a person is told to type.
+// Commands in hints.
 const (
 	NextStep       = "drawbar govern step"
 	NextResume     = "drawbar govern resume"
@@ -24,7 +24,7 @@ const (
 	NextObjections = "drawbar govern objections"
 )
 
-// NextCommand is what a person types to bring the run forward. It is never empty.
+// NextCommand is the next command for a person to type. It is never empty.
 func NextCommand(run Run) string {
 	st := &run.State
 	switch st.Status {
@@ -60,7 +60,7 @@ func NextCommand(run Run) string {
 	return NextStep
 }
 
-// turnCommand is what a turn needs of a person: another step where it needs nothing else.
+// turnCommand is the command that a turn needs; another step by default.
 func turnCommand(st *protocol.State, t *protocol.Turn) string {
 	switch t.Status {
 	case protocol.TurnConflicted:
@@ -86,7 +86,7 @@ func handedOver(t *protocol.Turn) bool {
 	return t.Status == protocol.TurnDispatched || t.Status == protocol.TurnStarting || t.Status == protocol.TurnRunning
 }
 
-// resumeCommand is the way on with a retained turn, or without one: a person's role is assigned again, an agent carries on.
+// resumeCommand continues a retained turn, or the run without one: a person's role is assigned again, an agent runs.
 func resumeCommand(run Run, turn string) string {
 	t := run.State.ActiveTurns.At(turn)
 	if t == nil {
@@ -98,7 +98,7 @@ func resumeCommand(run Run, turn string) string {
 	return withTurn(&run.State, NextStepResume, turn)
 }
 
-// withTurn names the turn where the command alone would be ambiguous.
+// withTurn adds the turn if the command would be ambiguous without it.
 func withTurn(st *protocol.State, command, turn string) string {
 	if turn == "" || st.ActiveTurns.Len() < 2 {
 		return command
@@ -106,7 +106,7 @@ func withTurn(st *protocol.State, command, turn string) string {
 	return command + " --turn " + turn
 }
 
-// budgetCommand raises the run's budget to twice what is spent or allowed, and goes on.
+// budgetCommand raises the run's budget to twice what is spent or allowed, and continues.
 func budgetCommand(run Run) string {
 	limit := run.State.BudgetStatus.SpentUSD
 	if b := run.Config.Budget; b != nil && b.PerRunMaxUSD != nil {

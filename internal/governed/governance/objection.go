@@ -7,14 +7,14 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// MustObject reports whether a turn of the role needs an objection to be valid: a reviewer's, unless the rules say otherwise, and
-// any turn of a first-edition role.
+// MustObject reports whether a turn of the role needs an objection to be valid: a reviewer's, unless the rules disable
+// that, and any turn of a first-edition role.
 func MustObject(c *protocol.Config, role string) bool {
 	r := c.Roles.At(role)
 	return r.FirstEdition() || r.WriteAuthority == protocol.ReviewOnly && c.Rules.Challenge()
 }
 
-// ObjectionFaults holds a result to the challenge rule.
+// ObjectionFaults checks a result against the challenge rule.
 func ObjectionFaults(c *protocol.Config, role string, r *protocol.TurnResult) []string {
 	if len(r.Objections) > 0 || !MustObject(c, role) {
 		return nil
@@ -25,7 +25,7 @@ func ObjectionFaults(c *protocol.Config, role string, r *protocol.TurnResult) []
 	return []string{"the role " + role + " is review-only and must raise at least one objection"}
 }
 
-// recordObjections remembers the ids of an accepted turn's objections, and which of them are open.
+// recordObjections records the ids of an accepted turn's objections, and which of them are open.
 func (s *step) recordObjections(h protocol.HistoryEntry) {
 	ids := clone(s.run.ObjectionIDs)
 	for _, o := range h.Objections {
@@ -35,8 +35,8 @@ func (s *step) recordObjections(h protocol.HistoryEntry) {
 	foldObjections(s.st, h)
 }
 
-// catchUp brings the open objections to what the history says: of turns that something else than Drawbar accepted, and of records
-// that were written before they were kept.
+// catchUp updates the open objections from the history: for turns that another program accepted, and for records from
+// before they were kept.
 func catchUp(st *protocol.State, history []protocol.HistoryEntry) {
 	turns := accepted(history)
 	if len(turns) == 0 || turns[len(turns)-1].TurnID == st.ObjectionsThrough {
@@ -48,7 +48,7 @@ func catchUp(st *protocol.State, history []protocol.HistoryEntry) {
 	}
 }
 
-// OpenObjections are the objections of a run that nobody has resolved, oldest first.
+// OpenObjections are the unresolved objections of a run, oldest first.
 func OpenObjections(run Run) []protocol.OpenObjection {
 	st := run.State
 	st.OpenObjections = slices.Clone(st.OpenObjections)
@@ -56,11 +56,11 @@ func OpenObjections(run Run) []protocol.OpenObjection {
 	return st.OpenObjections
 }
 
-// maxStatement bounds what the state repeats of an objection.
+// maxStatement bounds how much of an objection's statement the state repeats.
 const maxStatement = 300
 
-// foldObjections brings what an accepted turn says of objections into the state: later words on one change its status, never who
-// raised it or what it says, and its severity only upwards.
+// foldObjections applies an accepted turn's objections to the state. A later entry for an objection changes its status,
+// raises but never lowers its severity, and changes neither who raised it nor its statement.
 func foldObjections(st *protocol.State, h protocol.HistoryEntry) {
 	st.ObjectionsThrough = h.TurnID
 	for _, o := range h.Objections {
@@ -89,7 +89,7 @@ func foldObjections(st *protocol.State, h protocol.HistoryEntry) {
 
 func rank(severity string) int { return slices.Index(protocol.Severities(), severity) }
 
-// lastWord is what the run's turns said last of an objection, as it was raised; nil where no turn has one of this id.
+// lastWord is the run's last entry for an objection, merged with the one that raised it; nil if there is none.
 func (s *step) lastWord(id string) (raised *protocol.OpenObjection) {
 	for _, h := range accepted(s.run.History) {
 		for _, o := range h.Objections {
@@ -106,8 +106,8 @@ func (s *step) lastWord(id string) (raised *protocol.OpenObjection) {
 	return raised
 }
 
-// speaksOf reports whether an objection of a result is about the one of the same id that the record has: it gives it another
-// status, or says it once more.
+// speaksOf reports whether an objection of a result is a known one with the same id: it changes its status or repeats
+// it.
 func speaksOf(o protocol.Objection, known *protocol.OpenObjection) bool {
 	if known == nil {
 		return false
@@ -116,7 +116,8 @@ func speaksOf(o protocol.Objection, known *protocol.OpenObjection) bool {
 	return o.Status != "" && o.Status != protocol.ObjectionRaised || plain(o.Statement) == plain(known.Statement)
 }
 
-// judged holds what a result says of known objections to who may say it. It returns every change.
+// judged checks whether the role may change the status of known objections as its result says. It returns every
+// correction.
 func (s *step) judged(a *acceptance) (changes []protocol.Change) {
 	for i := range a.result.Objections {
 		o := &a.result.Objections[i]
@@ -133,8 +134,8 @@ func (s *step) judged(a *acceptance) (changes []protocol.Change) {
 	return changes
 }
 
-// mayResolve is the status that a turn's word gives an objection. What blocks is resolved by the role that raised it, by a person, or
-// by a role whose decisions go before that role's.
+// mayResolve is the effective status after a turn's change. A blocking objection is resolved by the role that raised
+// it, by a person, or by a role with higher decision authority.
 func (s *step) mayResolve(a *acceptance, o protocol.OpenObjection, status string) (string, string) {
 	role, person := a.turn.AssignedRole, a.runtime.Type == protocol.RuntimeManual
 	mine, theirs := authority(s.run.Config, role), authority(s.run.Config, o.Role)
@@ -152,7 +153,7 @@ func (s *step) mayResolve(a *acceptance, o protocol.OpenObjection, status string
 	return status, why
 }
 
-// ruleObjection is a person's word on an objection.
+// ruleObjection applies a person's ruling on an objection.
 func (in RuleObjection) apply(s *step) *Refused {
 	decision := map[string]string{protocol.ObjectionAcknowledged: "objection_acknowledged", protocol.ObjectionResolvedByHuman: "objection_resolved",
 		protocol.ObjectionRaised: "objection_reopened"}[in.Status]
@@ -207,7 +208,7 @@ func (s *step) signed(more map[string]any, by protocol.Person) {
 	}
 }
 
-// BlockingObjections are the open objections of a run that no gate passes.
+// BlockingObjections are the open objections of a run that keep gates from passing.
 func BlockingObjections(run Run) []protocol.OpenObjection {
 	st := protocol.State{OpenObjections: OpenObjections(run)}
 	return st.Blocking()

@@ -8,14 +8,14 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// ObjectionStory is an objection with everything that was said of it.
+// ObjectionStory is an objection and all its entries.
 type ObjectionStory struct {
 	protocol.OpenObjection
 	Open  bool            `json:"open"`
-	Words []ObjectionWord `json:"words"` // oldest first; the first is the one that raised it
+	Words []ObjectionWord `json:"words"` // oldest first; the first one raised it
 }
 
-// ObjectionWord is what a turn or a person said of an objection.
+// ObjectionWord is the entry of a turn or a person for an objection.
 type ObjectionWord struct {
 	Status string        `json:"status"`
 	TurnID string        `json:"turn_id,omitempty"` // of a turn
@@ -25,8 +25,8 @@ type ObjectionWord struct {
 	At     protocol.Time `json:"at"`
 }
 
-// Objections are the objections of a run with what became of them, in the order they were raised. notes are the lines of the
-// decision ledger that are no decisions.
+// Objections are the objections of a run with their entries, in the order in which they were raised. notes are the
+// notes of the decision ledger.
 func Objections(history []protocol.HistoryEntry, notes []protocol.LedgerNote) []ObjectionStory {
 	type word struct {
 		ObjectionWord
@@ -47,7 +47,7 @@ func Objections(history []protocol.HistoryEntry, notes []protocol.LedgerNote) []
 			continue
 		}
 		text := func(key string) (v string) {
-			_ = json.Unmarshal(n.Extra.At(key), &v) // what is no text is empty
+			_ = json.Unmarshal(n.Extra.At(key), &v) // a value that is not a string counts as empty
 			return v
 		}
 		said = append(said, word{ObjectionWord{Status: text("status"), By: text("by"), Text: text("reason"), At: n.Timestamp},

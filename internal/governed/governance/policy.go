@@ -17,7 +17,7 @@ const (
 	PolicyEscalate = "escalate"
 )
 
-// RuleReproducible is the policy rule that needs a turn's evidence to be run again.
+// RuleReproducible is the policy rule that requires a turn's evidence to be run again.
 const RuleReproducible = "require_reproducible_verification"
 
 // matches reports whether every command ended as declared.
@@ -25,20 +25,20 @@ func matches(r *govern.Replay) bool {
 	return r != nil && r.Overall == "match" && !slices.ContainsFunc(r.Commands, func(c govern.ReplayedCommand) bool { return !c.Matched })
 }
 
-// NeedsReplay reports whether a policy asks for the evidence of the role's turn to be run again before it is accepted.
+// NeedsReplay reports whether a policy requires the evidence of the role's turn to be run again before acceptance.
 func NeedsReplay(run Run, role string) bool {
 	return slices.ContainsFunc(run.Config.Policies, func(p protocol.Policy) bool {
 		return p.Rule == RuleReproducible && applies(p, run.State.Phase, role)
 	})
 }
 
-// PolicyViolation is a policy that a turn does not keep.
+// PolicyViolation is a policy that a turn violates.
 type PolicyViolation struct {
 	Policy  protocol.Policy
 	Message string
 }
 
-// PolicyInput is a turn that asks for acceptance.
+// PolicyInput is a turn that is about to be accepted.
 type PolicyInput struct {
 	Role   string
 	Result *protocol.TurnResult
@@ -46,7 +46,7 @@ type PolicyInput struct {
 	Replay *govern.Replay
 }
 
-// Violations are the policies that the turn does not keep, in their order. A policy whose parameters cannot be read is violated.
+// Violations are the policies that the turn violates, in their order. A policy with unreadable parameters is violated.
 func Violations(run Run, in PolicyInput) []PolicyViolation {
 	var all []PolicyViolation
 	for _, p := range run.Config.Policies {
@@ -63,7 +63,7 @@ func Violations(run Run, in PolicyInput) []PolicyViolation {
 	return all
 }
 
-// outlook are the policies that count turns and that a new turn of the role would not keep, whatever it does.
+// outlook are the policies about numbers of turns that any new turn of the role would violate.
 func outlook(run Run, role string) []PolicyViolation {
 	var all []PolicyViolation
 	for _, p := range run.Config.Policies {
@@ -86,7 +86,7 @@ func applies(p protocol.Policy, phase, role string) bool {
 	return in(p.Scope.Phases, phase) && in(p.Scope.Roles, role)
 }
 
-// violated says why a policy is not kept; empty when it is.
+// violated says why a policy is violated; empty if it is not.
 func violated(run Run, p protocol.Policy, in PolicyInput) string {
 	var params struct {
 		Limit    int      `json:"limit"`
@@ -147,7 +147,7 @@ func violated(run Run, p protocol.Policy, in PolicyInput) string {
 	return ""
 }
 
-// policies holds a turn to the policies; true when it is not accepted for one.
+// policies applies the policies to the turn; true if one prevents its acceptance.
 func (s *step) policies(a *acceptance) bool {
 	var blocks, escalates []PolicyViolation
 	for _, v := range Violations(s.run, PolicyInput{Role: a.turn.AssignedRole, Result: a.result, Cost: a.cost, Replay: a.Replay}) {
@@ -183,7 +183,7 @@ func (s *step) policies(a *acceptance) bool {
 	return false
 }
 
-// escalatePolicy asks a person about a policy. Unblocking the run lets it pass for the turn.
+// escalatePolicy asks a person about a policy. Unblocking the run waives it for the turn.
 func (s *step) escalatePolicy(id, rule, turn, detail string) {
 	s.noteDecision("policy_escalation", turn, map[string]any{"policy_id": id, "rule": rule, "message": detail})
 	s.block(blockage{on: policyPrefix + id, category: "policy_escalation", detail: detail, turn: turn})

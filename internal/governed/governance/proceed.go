@@ -5,7 +5,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
 )
 
-// proceed decides what follows from an accepted turn: a person, the end of the run, the next phase, or the next turn.
+// proceed decides what follows an accepted turn: a person, the end of the run, the next phase, or the next turn.
 func (s *step) proceed(a *acceptance) {
 	r := a.result
 	if r.Status == protocol.ResultNeedsHuman || r.Status == protocol.ResultBlocked {
@@ -33,7 +33,7 @@ func (s *step) blockBudget(turn string) {
 		detail: "the budget of the run is used up: " + usd(b.SpentUSD) + " are spent"})
 }
 
-// queue keeps what a turn requests until no turn is active; the first request of a kind stands.
+// queue keeps what a turn requests until no turn is active; the first request of a kind wins.
 func (s *step) queue(r *protocol.TurnResult) {
 	if r.Completion() && s.st.QueuedCompletion == nil {
 		s.st.QueuedCompletion = &protocol.PendingEnd{RequestedByTurn: r.TurnID, RequestedAt: s.now}
@@ -43,12 +43,12 @@ func (s *step) queue(r *protocol.TurnResult) {
 	}
 }
 
-// drained reports whether nothing is under way: no turn, no delegation, no review of one.
+// drained reports whether nothing is in progress: no turn, no delegation, no review.
 func (s *step) drained() bool {
 	return s.st.ActiveTurns.Len() == 0 && s.st.PendingDelegation == nil && !openDelegations(s.st)
 }
 
-// drain evaluates what is queued once nothing is under way. The end of the run is tried before the next phase.
+// drain evaluates the queued requests once nothing is in progress: the end of the run before the next phase.
 func (s *step) drain(files map[string]string) {
 	if s.st.Status != protocol.RunActive || !s.drained() {
 		return
@@ -63,7 +63,7 @@ func (s *step) drain(files map[string]string) {
 	}
 }
 
-// gateInput is what a gate is decided from, for the turn that asked.
+// gateInput is what a gate is decided from, for the requesting turn.
 func (s *step) gateInput(turn, request string, files map[string]string) gate.Input {
 	in := gate.Input{Config: s.run.Config, Phase: s.st.Phase, Request: request, Files: files, History: accepted(s.run.History), TurnID: turn,
 		Objections: s.st.Blocking(), Prior: s.st.PriorSignOffs}
@@ -115,7 +115,7 @@ func (s *step) tryTransition(q protocol.PendingPhase, files map[string]string) {
 	}
 }
 
-// askAgain decides the last request anew that a gate refused, when nothing is left that it was refused for.
+// askAgain evaluates the last request that a gate refused again, if the reasons for the refusal are gone.
 func (s *step) askAgain(files map[string]string) {
 	f := s.st.LastGateFailure
 	if f == nil || Reclaimable(s.st) != nil || s.st.Status != protocol.RunActive || !s.drained() || f.Phase != s.st.Phase || f.RequestedByTurn != value(s.st.LastCompletedTurnID, "") {
@@ -140,7 +140,7 @@ func (s *step) awaitTransition(p protocol.PendingPhase) {
 	s.emit("gate_pending", s.eventTurn(p.RequestedByTurn), map[string]any{"gate_id": p.Gate, "gate_type": "phase_transition", "from": p.From, "to": p.To})
 }
 
-// autoApproved records that the approval policy stood in for a person.
+// autoApproved records that the approval policy replaced a person's approval.
 func (s *step) autoApproved(d gate.Decision, kind, turn string) bool {
 	if !d.AutoApproved {
 		return false
@@ -154,7 +154,7 @@ func (s *step) autoApproved(d gate.Decision, kind, turn string) bool {
 	return true
 }
 
-// gateFailed records that a gate did not pass. The turn stays accepted, and the phase stays.
+// gateFailed records that a gate did not pass. The turn stays accepted, and the phase does not change.
 func (s *step) gateFailed(d gate.Decision, kind, turn string, asked protocol.Time) {
 	f := protocol.GateFailure{GateType: kind, GateID: d.GateID, Phase: s.st.Phase, FromPhase: s.st.Phase, RequestedByTurn: turn, FailedAt: s.now,
 		QueuedRequest: !asked.Equal(s.now.Time), Reasons: notNil(d.Reasons), MissingFiles: notNil(d.MissingFiles),
@@ -191,7 +191,7 @@ func (s *step) advance(to, gateID, trigger, turn string) {
 	s.emit("phase_entered", s.eventTurn(turn), map[string]any{"from": from, "to": to, "gate_id": or(gateID, "no_gate"), "trigger": trigger})
 }
 
-// complete ends the run. In an acceptance its event stands behind that of the checkpoint.
+// complete ends the run. In an acceptance, its event follows that of the checkpoint.
 func (s *step) complete(gateID, turn string, inAcceptance bool) {
 	s.gateStatus(gateID, protocol.GatePassed)
 	s.st.LastDecline = nil

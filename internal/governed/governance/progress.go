@@ -10,11 +10,11 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
 )
 
-// defaultNonProgress is after how many turns without progress a run stops.
+// defaultNonProgress is the number of turns without progress after which a run stops.
 const defaultNonProgress = 3
 
-// progress watches whether turns work on what keeps the phase's gate shut. Turns in a row that leave the same failure as it is, and
-// touch none of its files, stop the run.
+// progress checks whether turns work on what keeps the phase's gate from passing. A number of consecutive turns that
+// leave the same failure and touch none of its files stop the run.
 func (s *step) progress(a *acceptance) {
 	d := s.gateNow(a)
 	if d.Action != gate.GateFailed {
@@ -43,7 +43,7 @@ func (s *step) progress(a *acceptance) {
 	s.block(blockage{on: "non_progress", category: "non_progress", detail: detail, turn: a.TurnID})
 }
 
-// gateNow is how the gate out of the phase would decide now, were it asked.
+// gateNow is the decision that the exit gate of the phase would make now.
 func (s *step) gateNow(a *acceptance) gate.Decision {
 	phases := s.run.Config.Phases()
 	i := slices.Index(phases, s.st.Phase)
@@ -56,8 +56,8 @@ func (s *step) gateNow(a *acceptance) gate.Decision {
 	return gate.PhaseExit(s.gateInput(a.TurnID, phases[i+1], a.GateFiles))
 }
 
-// touches reports whether the turn worked on the gate's failure: on one of the files that it needs, or on anything where no file is
-// what fails.
+// touches reports whether the turn worked on the gate's failure: on one of its files, or on any file if the failure is
+// not about files.
 func (s *step) touches(a *acceptance, d gate.Decision) bool {
 	files := gate.Paths(s.run.Config, s.st.Phase)
 	if d.MissingVerification && len(d.Reasons) == 1 || len(files) == 0 {

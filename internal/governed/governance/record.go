@@ -12,12 +12,12 @@ func (s *step) add(e Effect) { s.effects = append(s.effects, e) }
 
 func (s *step) warn(code, message string) { s.add(Warn{code, message}) }
 
-// emit adds an event with the phase and status that the run has at this point of the transition.
+// emit adds an event with the current phase and status of the run.
 func (s *step) emit(eventType string, turn *protocol.EventTurn, payload map[string]any) {
 	s.add(Emit{Event: s.event(eventType, turn, payload)})
 }
 
-// emitLast adds an event that stands behind those of the transaction's checkpoint: nothing follows the end of a run.
+// emitLast adds an event that follows those of the transaction's checkpoint: nothing follows the end of a run.
 func (s *step) emitLast(eventType string, turn *protocol.EventTurn, payload map[string]any) {
 	s.add(Emit{Event: s.event(eventType, turn, payload), AfterCheckpoint: true})
 }
@@ -55,7 +55,7 @@ func eventOf(t *protocol.Turn) *protocol.EventTurn {
 	return &protocol.EventTurn{TurnID: t.TurnID, RoleID: t.AssignedRole, Attempt: t.Attempt, AssignedSequence: t.AssignedSequence}
 }
 
-// noteDecision adds a system line that is keyed by "decision", noteType one that is keyed by "type".
+// noteDecision adds a note with the key "decision", noteType one with the key "type".
 func (s *step) noteDecision(decision, turn string, more map[string]any) {
 	s.note(protocol.LedgerNote{Decision: decision}, turn, more)
 }
@@ -75,18 +75,18 @@ func (s *step) note(n protocol.LedgerNote, turn string, more map[string]any) {
 	s.add(AppendNote{n})
 }
 
-// raw encodes a value of the rules' own making.
+// raw encodes a value that is known to have a JSON form.
 func raw(v any) json.RawMessage {
 	b, err := protocol.Marshal(v)
 	if err != nil {
-		panic(err) // only values with a JSON form are given
+		panic(err) // callers pass only values with a JSON form
 	}
 	return b
 }
 
 func ptr[T any](v T) *T { return &v }
 
-// orNull is a raw value, null where there is none.
+// orNull is a raw value, null if it is empty.
 func orNull(v json.RawMessage) json.RawMessage {
 	if len(v) == 0 {
 		return json.RawMessage("null")

@@ -8,8 +8,8 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Attempts is how often a turn of the role may be tried, in total. A role of the first edition may say it in its own max_retries,
-// which counts what comes after the first attempt.
+// Attempts is how often a turn of the role may be tried, in total. A role of the first edition may set its own
+// max_retries, which counts what comes after the first attempt.
 func Attempts(c *protocol.Config, role string) int {
 	r := c.Roles.At(role)
 	var own struct {
@@ -21,7 +21,7 @@ func Attempts(c *protocol.Config, role string) int {
 	return c.Rules.Attempts()
 }
 
-// RejectedName is the name under dispatch/rejected of the staged result of an attempt.
+// RejectedName is the name of the rejected result of an attempt under dispatch/rejected.
 func RejectedName(turn string, attempt int, now protocol.Time) string {
 	return turn + "-attempt-" + strconv.Itoa(attempt) + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(now.String()) + ".json"
 }
@@ -44,7 +44,7 @@ func (in RejectTurn) apply(s *step) *Refused {
 		t.ConflictContext, t.ConflictState.Status = raw(conflictContext(t)), "rejected"
 	}
 	why := protocol.Rejection{Reason: in.Reason, ValidationErrors: notNil(in.Errors), FailedStage: string(in.Stage)}
-	// What a conflict with others costs is not counted against the turn: the third detection stops it.
+	// A conflict does not use up the turn's attempts: the third conflict stops it.
 	if in.Reassign && conflicted || t.Attempt < Attempts(s.run.Config, t.AssignedRole) {
 		s.again(t, why, in.Baseline)
 		return nil
@@ -53,7 +53,7 @@ func (in RejectTurn) apply(s *step) *Refused {
 	return nil
 }
 
-// exhaust hands a turn without attempts left to a person.
+// exhaust asks a person to decide about a turn without attempts left.
 func (s *step) exhaust(t *protocol.Turn, why protocol.Rejection) {
 	why.TurnID, why.Attempt, why.RejectedAt = t.TurnID, t.Attempt, s.now
 	t.LastRejection = &why

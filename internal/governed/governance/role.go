@@ -2,8 +2,8 @@ package governance
 
 import "slices"
 
-// NextRole is the role whose turn it is, and why: a review of delegations, a delegation, what the last turn proposed, or the
-// role that enters the phase. It is empty when no role is declared.
+// NextRole is the role of the next turn, and why: a review of delegations, a delegation, what the last turn proposed,
+// or the entry role of the phase. It is empty if no role is declared.
 func NextRole(run Run) (role, why string) {
 	st := &run.State
 	if rev := st.PendingDelegation; rev != nil {
@@ -14,14 +14,14 @@ func NextRole(run Run) (role, why string) {
 	}
 	if st.NextRecommendedRole != nil && legalIn(run, st.Phase, *st.NextRecommendedRole) {
 		if d := st.LastDecline; d != nil && d.RequestedByTurn == value(st.LastCompletedTurnID, "") {
-			return *st.NextRecommendedRole, "goes on after the gate " + d.GateID + " was declined"
+			return *st.NextRecommendedRole, "continues after the gate " + d.GateID + " was declined"
 		}
 		return *st.NextRecommendedRole, "was proposed by the last turn"
 	}
 	return fallbackRole(run), "enters the phase " + st.Phase
 }
 
-// fallbackRole is the role that enters the phase, or the first one.
+// fallbackRole is the entry role of the phase, or the first role.
 func fallbackRole(run Run) string {
 	if p, ok := run.Config.Phase(run.State.Phase); ok && run.Config.Roles.Has(p.EntryRole) {
 		return p.EntryRole
@@ -32,8 +32,8 @@ func fallbackRole(run Run) string {
 	return ""
 }
 
-// legalIn reports whether a declared role may have a turn in the phase: it enters it or is among its next roles. A phase without
-// a list allows every role.
+// legalIn reports whether a declared role may have a turn in the phase: as its entry role or one of its next roles. A
+// phase without a list allows every role.
 func legalIn(run Run, phase, role string) bool {
 	if !run.Config.Roles.Has(role) {
 		return false

@@ -4,18 +4,18 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Run is all that the rules look at.
+// Run is the input of the rules.
 type Run struct {
 	Config *protocol.Config // normalized; never changed
 	State  protocol.State
 	// History are the entries of this run, oldest first.
 	History []protocol.HistoryEntry
-	// DecisionIDs and ObjectionIDs are the ids that the record holds already, of all runs.
+	// DecisionIDs and ObjectionIDs are the ids in the record, of all runs.
 	DecisionIDs, ObjectionIDs map[string]bool
 }
 
-// Transition applies an input to a run. The effects are to be carried out in their order, in one transaction with the new
-// state. When the input is refused the run comes back unchanged and the only effect is a Refused.
+// Transition applies an input to a run. The effects must be carried out in order, in one transaction with the new
+// state. If the input is refused, the run is returned unchanged and the only effect is a Refused.
 func Transition(run Run, now protocol.Time, in Input) (Run, []Effect) {
 	s := newStep(run, now)
 	r := s.over(in)
@@ -31,13 +31,13 @@ func Transition(run Run, now protocol.Time, in Input) (Run, []Effect) {
 	return s.run, s.effects
 }
 
-// step is one transition in the making: a copy of the run, and the effects so far.
+// step is one transition in progress: a copy of the run, and the effects so far.
 type step struct {
 	run     Run
 	st      *protocol.State
 	now     protocol.Time
 	effects []Effect
-	illegal *Refused // a change of status that no rule allows
+	illegal *Refused // an illegal change of status
 }
 
 func newStep(run Run, now protocol.Time) *step {
@@ -51,7 +51,7 @@ func newStep(run Run, now protocol.Time) *step {
 	return s
 }
 
-// over refuses what comes without its moment, and what comes after the end of the run.
+// over refuses an input without a time, and an input after the end of the run.
 func (s *step) over(in Input) *Refused {
 	if s.now.IsZero() {
 		return refuse(CodeInvalidInput, NextCommand(s.run), "an input needs a time")

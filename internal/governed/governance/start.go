@@ -51,7 +51,8 @@ func (in StartRun) apply(s *step) *Refused {
 	return nil
 }
 
-// startable says from where a run may start: from idle, from a block before any run, and with restart from an ended or blocked one.
+// startable returns whether a run may start: from idle, from a block before any run, and with restart from a completed
+// or blocked run.
 func startable(run Run, in StartRun) *Refused {
 	st := &run.State
 	switch st.Status {
@@ -61,7 +62,7 @@ func startable(run Run, in StartRun) *Refused {
 		if in.Restart {
 			return nil
 		}
-		return refuse(CodeInvalidTransition, NextRestart, "run %s is completed; start another one explicitly", st.ID())
+		return refuse(CodeInvalidTransition, NextRestart, "run %s is completed; start a new run", st.ID())
 	case protocol.RunBlocked:
 		if in.Restart || st.RunID == nil && st.ActiveTurns.Len() == 0 {
 			return nil
@@ -75,13 +76,13 @@ func startable(run Run, in StartRun) *Refused {
 	return refuse(CodeInvalidTransition, NextCommand(run), "run %s is already %s", st.ID(), st.Status)
 }
 
-// WaitsForNothing reports a run that is paused without a gate that waits: one that an older program stopped, or a state by hand. It is
-// resumed like a blocked one.
+// WaitsForNothing reports a run that is paused without a pending gate: an older program stopped it, or the state was
+// edited. It is resumed like a blocked one.
 func WaitsForNothing(st *protocol.State) bool {
 	return st.Status == protocol.RunPaused && st.PendingTransition == nil && st.PendingCompletion == nil
 }
 
-// checkConfig holds what a run cannot do without; the whole check of a configuration is charter's.
+// checkConfig checks the minimum that a run needs; charter has the complete check of a configuration.
 func checkConfig(c *protocol.Config) *Refused {
 	for id, r := range c.Roles.All() {
 		if !c.Runtimes.Has(r.RuntimeID()) {
@@ -95,7 +96,8 @@ func checkConfig(c *protocol.Config) *Refused {
 	return nil
 }
 
-// leave ends a blocked run that another one replaces: its turns go to the archive, and what waits for a person is closed.
+// leave ends a blocked run that is being replaced: its turns are archived, and its entries in the human queue are
+// closed.
 func (s *step) leave(via string) {
 	s.resolveHuman(via, func(protocol.OpenEscalation) bool { return true })
 	for _, id := range s.st.ActiveTurns.Keys() {

@@ -6,7 +6,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// moves are the legal changes of a run's status. Nothing leaves completed: StartRun makes another run.
+// moves are the legal changes of a run's status. Nothing leaves completed: StartRun creates a new run.
 var moves = map[protocol.RunStatus][]protocol.RunStatus{
 	protocol.RunIdle:      {protocol.RunActive},
 	protocol.RunActive:    {protocol.RunActive, protocol.RunPaused, protocol.RunBlocked, protocol.RunCompleted},
@@ -15,7 +15,7 @@ var moves = map[protocol.RunStatus][]protocol.RunStatus{
 	protocol.RunCompleted: {},
 }
 
-// CanMove reports whether a run may go from one status to another. Completed is reached by a gate that passed, never directly.
+// CanMove reports whether a run may change from one status to another. Completed is only reached through a passed gate.
 func CanMove(from, to protocol.RunStatus) bool { return slices.Contains(moves[from], to) }
 
 // move changes the status; an illegal change refuses the whole input.
@@ -29,7 +29,7 @@ func (s *step) move(to protocol.RunStatus) {
 	s.st.Status = to
 }
 
-// StateChange is a change of the state by name, as the protocol's conformance suite asks for it.
+// StateChange is a change of the state by name, as the protocol's conformance suite requests it.
 type StateChange struct {
 	TargetStatus protocol.RunStatus     `json:"target_status"`
 	Trigger      string                 `json:"trigger"` // gate_requires_human_approval or escalation

@@ -23,7 +23,7 @@ const (
 	TimeoutSkipPhase = "skip_phase"
 )
 
-// Overdue is a limit that has passed.
+// Overdue is an expired limit.
 type Overdue struct {
 	Scope          string
 	TurnID         string // of a turn
@@ -32,7 +32,8 @@ type Overdue struct {
 	ElapsedMinutes float64
 }
 
-// Timeouts are the limits of the configuration that have passed at a moment: those of active turns first, then the phase, then the run.
+// Timeouts are the configured limits that have expired at a moment: those of active turns first, then the phase, then
+// the run.
 func Timeouts(run Run, now protocol.Time) []Overdue {
 	st := &run.State
 	if run.Config == nil || st.Status == protocol.RunIdle || st.Status == protocol.RunCompleted {
@@ -50,7 +51,7 @@ func Timeouts(run Run, now protocol.Time) []Overdue {
 	return overdue(due, run, Overdue{Scope: ScopeRun}, st.CreatedAt, now)
 }
 
-// overdue adds a limit that has passed since begin.
+// overdue adds a limit that has expired since begin.
 func overdue(due []Overdue, run Run, o Overdue, begin, now protocol.Time) []Overdue {
 	limit, action := timeoutOf(run, o.Scope)
 	if limit == nil || begin.IsZero() || now.Sub(begin.Time) < minutes(*limit) {
@@ -60,7 +61,8 @@ func overdue(due []Overdue, run Run, o Overdue, begin, now protocol.Time) []Over
 	return append(due, o)
 }
 
-// timeoutOf is the limit of a scope, nil for none, and what happens when it has passed. A phase's own goes before that of all.
+// timeoutOf is the limit of a scope, nil for none, and the action when it expires. A phase's own limit overrides the
+// general one.
 func timeoutOf(run Run, scope string) (limit *float64, action string) {
 	if t := run.Config.Timeouts; t != nil {
 		action = t.Action
@@ -82,7 +84,7 @@ func timeoutOf(run Run, scope string) (limit *float64, action string) {
 	return limit, or(action, TimeoutEscalate)
 }
 
-// overdue looks at the limits when a turn is accepted: its own, the phase's, the run's.
+// overdue checks the limits of the turn, the phase and the run when a turn is accepted.
 func (s *step) overdue(a *acceptance) {
 	if s.st.Status == protocol.RunCompleted {
 		return
@@ -122,14 +124,14 @@ func (in TimedOut) apply(s *step) *Refused {
 		o.LimitMinutes = *limit
 	}
 	if s.st.Status != protocol.RunActive {
-		// The run stands still because a person is asked already.
+		// A person is already being asked.
 		o.Action = TimeoutWarn
 	}
 	s.timeout(o, in.GateFiles)
 	return nil
 }
 
-// timeout carries out what a passed limit asks for.
+// timeout applies the action of an expired limit.
 func (s *step) timeout(o Overdue, files map[string]string) {
 	more := map[string]any{"scope": o.Scope, "action": o.Action, "limit_minutes": o.LimitMinutes, "elapsed_minutes": o.ElapsedMinutes}
 	switch {
@@ -153,8 +155,8 @@ func (s *step) timeoutText(o Overdue) string {
 	return fmt.Sprintf("%s has passed its limit of %g minutes", what, o.LimitMinutes)
 }
 
-// skip leaves the phase as if the last accepted turn had asked for the next one. Its gate decides as always: a person's approval is
-// asked for, never skipped. What stands against it comes back, and is noted.
+// skip leaves the phase as if the last accepted turn had requested the next one. Its gate decides as always: a person's
+// approval is requested, never skipped. A refusal is returned and recorded.
 func (s *step) skip(files map[string]string, reason string) string {
 	phases := s.run.Config.Phases()
 	i := slices.Index(phases, s.st.Phase)

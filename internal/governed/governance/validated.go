@@ -9,12 +9,12 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Validated is a turn result that passed all five stages of validation. Only Prove makes one.
+// Validated is a turn result that passed all five stages of validation. Only Prove creates one.
 type Validated struct {
 	result *protocol.TurnResult
 }
 
-// Prove makes the proof from what validation reports: the stages that passed, in order, and the result.
+// Prove creates the proof from the outcome of the validation: the stages that passed, in order, and the result.
 func Prove(passed []protocol.Stage, result *protocol.TurnResult) (Validated, error) {
 	if !slices.Equal(passed, protocol.Stages()) {
 		return Validated{}, fmt.Errorf("the result passed the stages %v of %v", passed, protocol.Stages())
@@ -25,7 +25,7 @@ func Prove(passed []protocol.Stage, result *protocol.TurnResult) (Validated, err
 	return Validated{result: result}, nil
 }
 
-// Valid reports whether v was made by Prove.
+// Valid reports whether v was created by Prove.
 func (v Validated) Valid() bool { return v.result != nil }
 
 // Result is a copy of the result, or nil.

@@ -19,7 +19,7 @@ import (
 // apply carries out the transaction that the log ends with, and says so there. A checkpoint that is stale is an error of its own,
 // after which everything else is done.
 //
-// again says that it may have been begun before.
+// again says that an earlier attempt may have begun.
 func (l *Ledger) apply(ctx context.Context, j *journal, again bool) error {
 	if err := l.replay(j, again); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (l *Ledger) applyCheckpoint(ctx context.Context, j *journal) (stale, err er
 		return nil, nil
 	}
 	if l.opts.ApplyCheckpoint == nil {
-		return nil, execution.Errorf(execution.CodeInternal, "transaction %s has a checkpoint, but nothing can move its ref", j.TransactionID)
+		return nil, execution.Errorf(execution.CodeInternal, "transaction %s has a checkpoint, but no ApplyCheckpoint is set", j.TransactionID)
 	}
 	err = l.opts.ApplyCheckpoint(ctx, *j.Checkpoint)
 	if errors.Is(err, ErrCheckpointStale) {
@@ -93,7 +93,7 @@ func (l *Ledger) applyCheckpoint(ctx context.Context, j *journal) (stale, err er
 	return nil, nil
 }
 
-// about names what a transaction is about.
+// about names the subject of a transaction in messages.
 func about(j *journal) string {
 	if j.TurnID != "" {
 		return fmt.Sprintf("%s of turn %s", j.Kind, j.TurnID)
@@ -131,13 +131,13 @@ func (l *Ledger) append(j *journal, step appendStep, again bool) error {
 		}
 	}
 	if again {
-		// Lines before it may have gone, so that it stands elsewhere.
+		// Lines before it may have been removed, so that it is elsewhere in the file.
 		if there, err := contains(f, size, step.Content); err != nil || there {
 			return err
 		}
 	}
 	if !fits {
-		// The file lost lines since the transaction was prepared: the end is where these belong.
+		// The file is shorter than it was: the lines belong at its end.
 		l.note(Note{What: "shortened", Path: step.File, Transaction: j.TransactionID,
 			Message: fmt.Sprintf("%s lost lines while a transaction was interrupted; drawbar govern verify shows the first one", step.File)})
 		if err := l.mendTail(step.File); err != nil {
@@ -189,7 +189,7 @@ func (l *Ledger) append(j *journal, step appendStep, again bool) error {
 	return nil
 }
 
-// lineBegins reports whether an offset is where a line of the file begins, or its end.
+// lineBegins reports whether a line starts at an offset. The end of the file counts.
 func lineBegins(f io.ReaderAt, size, offset int64) (bool, error) {
 	if offset == 0 || size < offset {
 		return offset == 0, nil
@@ -199,7 +199,7 @@ func lineBegins(f io.ReaderAt, size, offset int64) (bool, error) {
 	return b[0] == '\n', err
 }
 
-// contains reports whether a file has content as lines of its own, somewhere.
+// contains reports whether a file contains content as complete lines.
 func contains(f io.ReaderAt, size int64, content []byte) (bool, error) {
 	first := content[:bytes.IndexByte(content, '\n')+1]
 	lines := newLineReader(io.NewSectionReader(f, 0, size))
@@ -219,7 +219,8 @@ func contains(f io.ReaderAt, size int64, content []byte) (bool, error) {
 	}
 }
 
-// wholeLines reports whether the bytes are lines that hold JSON objects, as far as that can be seen from their ends.
+// wholeLines reports whether the bytes look like complete lines that hold JSON objects: it checks their first and last
+// bytes only.
 func wholeLines(b []byte) bool {
 	if len(b) == 0 || b[len(b)-1] != '\n' || bytes.IndexByte(b, 0) >= 0 {
 		return false
@@ -241,7 +242,7 @@ func commonPrefix(a, b []byte) int {
 	return n
 }
 
-// equalAt reports whether content stands at an offset.
+// equalAt reports whether a file has content at an offset.
 func equalAt(f io.ReaderAt, at int64, content []byte) (bool, error) {
 	r := io.NewSectionReader(f, at, int64(len(content)))
 	buf := make([]byte, min(len(content), 64<<10))
@@ -290,7 +291,7 @@ func (l *Ledger) replacement(j *journal, step fileStep) (temp string, err error)
 	return temp, f.Close()
 }
 
-// keep stores bytes that lose their place, under a name that their content gives, and answers with it.
+// keep saves displaced bytes under a name derived from their content, and returns that path.
 func (l *Ledger) keep(file string, offset int64, content []byte) (string, error) {
 	name := fmt.Sprintf("%s/%s.%d.%s", keptDir, path.Base(file), offset, marker(content)[:16])
 	if old, err := l.disk.read(name); err == nil && bytes.Equal(old, content) {
@@ -302,11 +303,11 @@ func (l *Ledger) keep(file string, offset int64, content []byte) (string, error)
 	return name, l.disk.replace(name, content)
 }
 
-// keptDir is where bytes go that had to give way: half lines, displaced files, journals that cannot be read.
+// keptDir holds displaced bytes: incomplete lines, replaced files, unreadable journals.
 const keptDir = protocol.Dir + "/archive/kept"
 
-// move moves a file or a folder. A folder that is there takes up the entries, a file that is there keeps its name and
-// the newcomer gets a number.
+// move moves a file or folder. Entries are merged into an existing folder; next to an existing file, the new one gets a
+// numbered name.
 func (l *Ledger) move(from, to string) error {
 	root := l.disk.root
 	info, err := root.Lstat(from)

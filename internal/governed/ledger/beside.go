@@ -13,8 +13,8 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// coverBeside adds to the chain what stands beside the lines of the record: what hooks were audited to do, the files that a transaction
-// writes whole, and those that it archives. What something else changed of them since is marked as adopted.
+// coverBeside adds entries for files other than the lines of the record: the audit of hooks, files that a transaction
+// replaces, and files that it archives. Changes that another program made to them are marked as adopted.
 func (l *Ledger) coverBeside(b *batch, tx *Tx, session []byte) error {
 	if err := l.coverAudit(b.tail, &b.chain); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (l *Ledger) coverBeside(b *batch, tx *Tx, session []byte) error {
 	return nil
 }
 
-// coverAudit covers what was added to the audit of hooks.
+// coverAudit covers what was appended to the audit of hooks.
 func (l *Ledger) coverAudit(t *chainTail, chain *[]byte) error {
 	const file = protocol.HookAuditFile
 	size, _, err := l.disk.stat(file)
@@ -85,9 +85,9 @@ func (l *Ledger) coverAudit(t *chainTail, chain *[]byte) error {
 	switch {
 	case size < e.Offset:
 		l.note(Note{What: "shortened", Path: file, Message: file + " is shorter than before; drawbar govern verify shows where"})
-		e.Offset, e.Length = 0, size // verify finds that it was cut
+		e.Offset, e.Length = 0, size // verify finds the cut
 	case l.auditForeign > e.Offset:
-		// Up to there it had grown before this command began.
+		// Lines up to auditForeign were there before this command began.
 		add := e
 		add.Kind, add.Length = entryAdopted, min(l.auditForeign, size)-e.Offset
 		if err := l.coverStretch(t, chain, add); err != nil {
@@ -119,8 +119,8 @@ func (l *Ledger) coverStretch(t *chainTail, chain *[]byte, e entry) error {
 	return err
 }
 
-// closeAudit covers what hooks were audited to do after the last transaction of this command. Without it the next command could not
-// tell those lines from lines that somebody else added.
+// closeAudit covers hook audits written after this command's last transaction. Without it, the next command could not
+// distinguish them from lines that another program added.
 func (l *Ledger) closeAudit() error {
 	size, there, err := l.disk.stat(protocol.HookAuditFile)
 	if err != nil || !there {
@@ -143,7 +143,7 @@ func (l *Ledger) closeAudit() error {
 	return l.carryOut(context.Background(), j)
 }
 
-// archived are the files of a turn as they will stand in the archive, sorted.
+// archived returns the files of a turn with their paths in the archive, sorted.
 func (l *Ledger) archived(turn string, tx *Tx) ([]span, error) {
 	var list []span
 	add := func(from, to string) error {
@@ -172,7 +172,7 @@ func (l *Ledger) archived(turn string, tx *Tx) ([]span, error) {
 	return list, err
 }
 
-// eachFile calls fn with the regular files below a folder, which need not be there, by their paths in it.
+// eachFile calls fn for the regular files below a folder, with paths relative to it. The folder may be missing.
 func eachFile(d *disk, dir string, fn func(name string) error) error {
 	err := fs.WalkDir(d.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {

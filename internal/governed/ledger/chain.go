@@ -16,13 +16,13 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// chained are the files whose lines the chain covers, in the order in which a transaction writes them.
+// chained lists the files whose lines the chain covers, in the order in which a transaction writes them.
 func chained() []string {
 	return []string{protocol.HistoryFile, protocol.LedgerFile, protocol.RepoLedgerFile, protocol.EscalationsFile, protocol.RunHistoryFile,
 		protocol.EventsFile}
 }
 
-// chainPath is the file that an entry of the chain names; empty for a name that the chain does not cover.
+// chainPath is the path of the file that an entry names; empty if the chain does not cover it.
 func chainPath(name string) string {
 	p := protocol.Dir + "/" + name
 	if slices.Contains(chained(), p) {
@@ -33,18 +33,19 @@ func chainPath(name string) string {
 
 // The kinds of entries of chain.jsonl. A line of the record has no kind.
 const (
-	entryGenesis = "genesis" // the first: what stood in the files before
-	entryMark    = "mark"    // where the files end, so that the end of a long chain can be read alone
+	entryGenesis = "genesis" // the first entry: what the files contained before
+	entryMark    = "mark"    // where the files end, so that the end of a long chain can be read on its own
 	entryAdopted = "adopted" // lines that another program appended
-	entryState   = "state"   // what state.json is after a transaction; the last entry of each
-	entryFile    = "file"    // what another file is after a transaction, or a stretch of it
-	entryArchive = "archive" // the files of a turn that a transaction archives
+	entryState   = "state"   // state.json after a transaction; the last entry of each
+	entryFile    = "file"    // another file after a transaction, or a range of it
+	entryArchive = "archive" // the archived files of a turn
 )
 
-// whole are the files that the chain covers as they stand after a transaction which writes them.
+// whole lists the files that the chain covers by a digest of the file instead of by line.
 func whole() []string { return []string{protocol.SessionFile, protocol.TalkFile} }
 
-// sealedPath is the file that an entry or a span names, whichever way it is covered; empty for one that is not.
+// sealedPath is the path of the file that an entry or a span names, whether covered by line or as a whole; empty if
+// neither.
 func sealedPath(name string) string {
 	if name == protocol.HookAuditFile || slices.Contains(whole(), name) {
 		return name
@@ -52,11 +53,12 @@ func sealedPath(name string) string {
 	return chainPath(name)
 }
 
-// markEvery is how many entries stand between marks.
+// markEvery is the number of entries between marks.
 const markEvery = 128
 
-// entry is a line of chain.jsonl. Length and digest of a line include its newline. The hash is that of the entry's own JSON
-// without it, and prev is the hash of the entry before, so that a head stands for everything up to it.
+// entry is a line of chain.jsonl. Length and digest of a line include its newline. hash is the digest of the entry's
+// JSON without the hash itself, and prev is the hash of the entry before, so that a head identifies everything up to
+// it.
 type entry struct {
 	Seq    int64         `json:"seq"`
 	Kind   string        `json:"kind,omitempty"`
@@ -64,14 +66,14 @@ type entry struct {
 	File   string        `json:"file,omitempty"`
 	Offset int64         `json:"offset"`
 	Length int64         `json:"length"`
-	Lines  int64         `json:"lines,omitempty"` // of adopted ones
+	Lines  int64         `json:"lines,omitempty"` // of adopted lines
 	SHA256 string        `json:"sha256,omitempty"`
 	Files  []span        `json:"files,omitempty"` // genesis, mark and archive
-	Prior  []string      `json:"prior,omitempty"` // genesis: heads of a chain that is gone, and that a person went on without
+	Prior  []string      `json:"prior,omitempty"` // genesis: heads of a lost chain that a person chose to continue without
 	Prev   string        `json:"prev"`
 }
 
-// span is the beginning of a file.
+// span is a prefix of a file.
 type span struct {
 	File   string `json:"file"`
 	Length int64  `json:"length"`
@@ -94,7 +96,7 @@ func (e entry) seal() (line []byte, hash string, err error) {
 	return append(line, `"}`...), hash, nil
 }
 
-// openEntry decodes an entry and gives its hash, which must be that of its content.
+// openEntry decodes an entry and verifies that its hash matches its content.
 func openEntry(line []byte) (e entry, hash string, err error) {
 	at := len(line) - 64 - 2 - len(hashKey)
 	if at < 1 || !bytes.Equal(line[at:at+len(hashKey)], []byte(hashKey)) || !bytes.HasSuffix(line, []byte(`"}`)) {
@@ -115,16 +117,16 @@ func openEntry(line []byte) (e entry, hash string, err error) {
 	return e, hash, nil
 }
 
-// chainTail is where the chain ends: what the next entry needs.
+// chainTail is the state at the end of the chain, which the next entry builds on.
 type chainTail struct {
 	size int64 // of chain.jsonl
-	seq  int64 // of the next entry; 0 begins a chain
+	seq  int64 // of the next entry; 0 starts a chain
 	head string
-	ends map[string]int64 // up to where each file is covered; keys are paths
-	mark int64            // seq behind the last mark
+	ends map[string]int64 // how much of each file is covered, by path
+	mark int64            // seq after the last mark
 
-	state string            // digest of state.json after the last transaction; empty where the chain does not say
-	whole map[string]string // digests of the files that are covered as they stand
+	state string            // digest of state.json after the last transaction; empty if the chain does not say
+	whole map[string]string // digests of the files that are covered as a whole
 }
 
 func (t *chainTail) clone() *chainTail {
@@ -151,7 +153,7 @@ func (t *chainTail) add(out []byte, e entry) ([]byte, error) {
 	return append(out, '\n'), nil
 }
 
-// cover adds entries for lines that are appended to a file.
+// cover adds entries for lines appended to a file.
 func (t *chainTail) cover(out []byte, file string, offset int64, lines [][]byte) ([]byte, error) {
 	var err error
 	for _, line := range lines {
@@ -188,7 +190,7 @@ func (t *chainTail) spans() []span {
 	return s
 }
 
-// readTail reads the end of the chain, back to the last mark. A chain that is not there begins with its first entry.
+// readTail reads the end of the chain, back to the last mark. A missing chain starts with its first entry.
 func readTail(d *disk) (*chainTail, error) {
 	t := &chainTail{ends: map[string]int64{}, whole: map[string]string{}}
 	size, there, err := d.stat(protocol.ChainFile)
@@ -246,7 +248,7 @@ func readTail(d *disk) (*chainTail, error) {
 // eachLineBackward calls fn with the lines of a file from the last to the first, until it returns false.
 func eachLineBackward(f io.ReaderAt, size int64, fn func(line []byte) (bool, error)) error {
 	const block = 32 << 10
-	var rest []byte // the beginning of what has been read: the end of a line, or all of it
+	var rest []byte // the start of what was read: the end of a line, or everything
 	for at := size; at > 0; {
 		n := min(at, block)
 		if len(rest) > maxLine {
@@ -281,7 +283,7 @@ func eachLineBackward(f io.ReaderAt, size int64, fn func(line []byte) (bool, err
 	return nil
 }
 
-// digest hashes a part of a file and counts its lines.
+// digest hashes a range of a file and counts its lines.
 func digest(r io.Reader, length int64) (sum string, lines int64, err error) {
 	h := sha256.New()
 	n, err := io.CopyBuffer(io.MultiWriter(h, (*lineCounter)(&lines)), io.LimitReader(r, length), make([]byte, 64<<10))
@@ -298,8 +300,9 @@ func (c *lineCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// begin gives the entries that the chain needs before lines are appended: its first one, and those for lines that others
-// appended. sizes are the lengths of the files. What is shorter than the chain says is told as short.
+// begin returns the entries that the chain needs before lines are appended: the first one, and those for lines that
+// other programs appended. sizes are the lengths of the files. Files that are shorter than the chain says are returned
+// in short.
 func (t *chainTail) begin(d *disk, now protocol.Time, sizes map[string]int64, prior []string) (out []byte, adopted, short []string, err error) {
 	part := func(file string, offset, length int64) (string, int64, error) {
 		f, err := d.root.OpenFile(file, os.O_RDONLY, 0)

@@ -16,12 +16,12 @@ import (
 	"github.com/drawbar/drawbar/internal/base/lazy"
 )
 
-// turnPattern is what the id of a turn may be where it becomes the name of a folder.
+// turnPattern is a valid turn id, which becomes the name of a folder.
 var turnPattern = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
-// Commit writes a transaction. With an error nothing of it has happened, with two exceptions: one that matches ErrUnfinished
-// says that it has, and that the rest of it is done by the next Open or Commit; one that matches ErrCheckpointStale that it has,
-// and that its checkpoint is not on the branch.
+// Commit writes a transaction. After an error nothing has happened, with two exceptions: with ErrUnfinished the
+// transaction has happened and the next Open or Commit completes it; with ErrCheckpointStale it has happened, but its
+// checkpoint is not on the branch.
 func (l *Ledger) Commit(ctx context.Context, tx Tx) error {
 	if l.lock == nil {
 		return execution.Errorf(execution.CodeInternal, "the ledger of %s is closed", l.root)
@@ -48,7 +48,7 @@ func (l *Ledger) Commit(ctx context.Context, tx Tx) error {
 	return l.stale()
 }
 
-// carryOut writes the journal of a transaction and does what it says.
+// carryOut writes the journal of a transaction and applies it.
 func (l *Ledger) carryOut(ctx context.Context, j *journal) error {
 	if !l.redo.mark.follows(j) {
 		if err := l.settle(); err != nil {
@@ -74,18 +74,18 @@ func (l *Ledger) carryOut(ctx context.Context, j *journal) error {
 	return nil
 }
 
-// stale gives the error about a checkpoint once.
+// stale returns the error about a checkpoint once.
 func (l *Ledger) stale() error {
 	err := l.staleErr
 	l.staleErr = nil
 	return err
 }
 
-// prepare makes the journal of a transaction, and the end that the chain will have. It writes nothing but what the caller's
-// Checkpoint makes.
+// prepare builds the journal of a transaction and the new end of the chain. It writes nothing except what the caller's
+// Checkpoint creates.
 func (l *Ledger) prepare(tx *Tx) (*journal, *chainTail, error) {
 	if tx.Now.IsZero() {
-		return nil, nil, execution.Errorf(execution.CodeInternal, "a transaction (%s) has no time", tx.Kind)
+		return nil, nil, execution.Errorf(execution.CodeInternal, "transaction %s has no time", tx.Kind)
 	}
 	own(tx)
 	state, err := l.disk.read(protocol.StateFile)
@@ -163,7 +163,7 @@ func (l *Ledger) prepare(tx *Tx) (*journal, *chainTail, error) {
 	return j, b.tail, nil
 }
 
-// own gives what the caller left to the ledger: ids of events, and the times of those that have none.
+// own fills in the ids of events and missing times.
 func own(tx *Tx) {
 	for i := range tx.Events {
 		e := &tx.Events[i]
@@ -176,7 +176,7 @@ func own(tx *Tx) {
 	}
 }
 
-// encodeLines gives the lines of a transaction, by file.
+// encodeLines returns the lines of a transaction, by file.
 func encodeLines(tx *Tx) (map[string][][]byte, error) {
 	all := map[string][][]byte{}
 	put := func(file string, v any) error {
@@ -205,7 +205,7 @@ func putAll[T any](put func(string, any) error, file string, values []T) error {
 	return nil
 }
 
-// rest is what all has behind the lines that were there before, which it must still have.
+// rest returns what all has after the lines in before, which must be its prefix.
 func rest(before, all map[string][][]byte) (map[string][][]byte, error) {
 	more := map[string][][]byte{}
 	for file, lines := range before {
@@ -219,7 +219,7 @@ func rest(before, all map[string][][]byte) (map[string][][]byte, error) {
 	return more, nil
 }
 
-// batch collects the lines of a transaction and the entries of the chain that cover them.
+// batch collects the lines of a transaction and the chain entries that cover them.
 type batch struct {
 	tail    *chainTail
 	sizes   map[string]int64 // where the files end
@@ -263,7 +263,7 @@ func (l *Ledger) newBatch(tx *Tx) (*batch, error) {
 	return b, nil
 }
 
-// add puts lines at the ends of their files.
+// add appends lines to their files.
 func (b *batch) add(lines map[string][][]byte) (err error) {
 	for _, file := range chained() {
 		at := b.sizes[file] + int64(len(b.content[file]))
@@ -277,7 +277,7 @@ func (b *batch) add(lines map[string][][]byte) (err error) {
 	return nil
 }
 
-// steps are the appends, the chain's last: it never covers what is not there.
+// steps returns the appends, the chain's last: it never covers what is not yet written.
 func (b *batch) steps() []appendStep {
 	var all []appendStep
 	for _, file := range chained() {
@@ -291,7 +291,7 @@ func (b *batch) steps() []appendStep {
 	return all
 }
 
-// addFiles adds the files that are replaced, the state as the last.
+// addFiles adds the replaced files, the state last.
 func (l *Ledger) addFiles(j *journal, tx *Tx, session, state []byte) error {
 	add := func(file string, content []byte) error {
 		if _, _, err := l.disk.stat(file); err != nil {
@@ -333,7 +333,7 @@ func archivable(turn string) error {
 	return execution.Errorf(execution.CodeInternal, "the turn id %q cannot be the name of a folder", turn)
 }
 
-// addMoves adds what goes to the archive, and what is removed.
+// addMoves adds what moves to the archive and what is removed.
 func (l *Ledger) addMoves(j *journal, tx *Tx) error {
 	for _, turn := range tx.Archive {
 		if err := archivable(turn); err != nil {
@@ -361,7 +361,7 @@ func (l *Ledger) addMoves(j *journal, tx *Tx) error {
 // flatStaged is where old versions stage a result.
 const flatStaged = protocol.StagingDir + "/turn-result.json"
 
-// flatStagedOf reports whether the flat staged result is that of a turn.
+// flatStagedOf reports whether the flat staged result belongs to a turn.
 func (l *Ledger) flatStagedOf(turn string) bool {
 	size, there, err := l.disk.stat(flatStaged)
 	if err != nil || !there || size > 16<<20 {

@@ -20,10 +20,10 @@ import (
 	"github.com/drawbar/drawbar/internal/base/pid"
 )
 
-// tempDir is where new contents are written before they get their names. What is found there is left behind by a crash.
+// tempDir holds new contents until they are renamed. Files found there were left by a crash.
 const tempDir = protocol.Dir + "/transactions/tmp"
 
-// maxState is more than any state or session holds.
+// maxState bounds the size of a state or session file.
 const maxState = 64 << 20
 
 func randomHex() string {
@@ -32,7 +32,7 @@ func randomHex() string {
 	return hex.EncodeToString(b[:])
 }
 
-// disk is the project's folder. Nothing goes through a link out of it. crash is called after every step.
+// disk is the project's folder. It follows no link out of it. crash is called after every step.
 type disk struct {
 	root    *os.Root
 	crash   func(point string)
@@ -51,10 +51,10 @@ func openDisk(root string, crash func(string)) (*disk, error) {
 	return &disk{root: r, crash: crash, boot: pid.Boot()}, nil
 }
 
-// at is a path as it is shown.
+// at is a path for messages.
 func (d *disk) at(file string) string { return filepath.Join(d.root.Name(), filepath.FromSlash(file)) }
 
-// local refuses a path that is not plainly below the root.
+// local refuses a path that does not stay below the root.
 func (d *disk) local(file string) error {
 	if file == "." || strings.Contains(file, "\\") || !filepath.IsLocal(filepath.FromSlash(file)) || path.Clean(file) != file {
 		return execution.Errorf(execution.CodeInternal, "the path %q is outside %s", file, d.root.Name())
@@ -62,7 +62,7 @@ func (d *disk) local(file string) error {
 	return nil
 }
 
-// stat gives size and whether a regular file is there; anything else in its place is an error.
+// stat returns the size of a regular file and whether it exists; anything else at that path is an error.
 func (d *disk) stat(file string) (size int64, there bool, err error) {
 	info, err := d.root.Lstat(file)
 	switch {
@@ -77,7 +77,7 @@ func (d *disk) stat(file string) (size int64, there bool, err error) {
 	return info.Size(), true, nil
 }
 
-// read gives a whole file; nil when there is none.
+// read returns a whole file; nil if it does not exist.
 func (d *disk) read(file string) ([]byte, error) {
 	data, err := d.root.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +106,7 @@ func (d *disk) sync(f *os.File) error {
 	return f.Sync()
 }
 
-// syncDir makes the names in a folder last. Windows cannot flush a folder; its file systems journal names.
+// syncDir makes the names in a folder durable. Windows cannot flush a folder; its file systems journal names.
 func (d *disk) syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -123,7 +123,7 @@ func (d *disk) syncDir(dir string) error {
 	return nil
 }
 
-// temp writes content under a name that nobody reads, to be flushed and renamed.
+// temp writes content to a temporary file, to be flushed and renamed.
 func (d *disk) temp(file string, content []byte) (string, *os.File, error) {
 	mode := fs.FileMode(0o644)
 	old, err := d.root.Lstat(file)
@@ -156,7 +156,7 @@ func (d *disk) temp(file string, content []byte) (string, *os.File, error) {
 	return name, f, nil
 }
 
-// rename gives a file its name. A reader on Windows that has the old one open for an instant makes it fail.
+// rename renames a file. On Windows it fails while a reader has the old file open, so it retries for a moment.
 func (d *disk) rename(from, to string) error {
 	for wait := time.Millisecond; ; wait *= 2 {
 		err := d.root.Rename(from, to)

@@ -1,9 +1,9 @@
-// Package ledger keeps the governed record of a project on disk: state, session, history, decisions, events, run history and
-// escalations under .agentxchain, written in one journaled transaction, and a hash chain over every line.
+// Package ledger keeps the governed record of a project on disk: state, session, history, decisions, events, run
+// history and escalations under .agentxchain, written in one journaled transaction, and a hash chain over every line.
 //
-// How the record is written belongs here. What is written does not: the entries come from the rules (internal/governed/governance), and
-// the bytes of other files from whoever owns them. The dispatch bundle is written by internal/governed/project, hook audits by the hook
-// runner; this package only moves what a turn leaves behind into the archive.
+// How the record is written belongs here. What is written does not: the entries come from the rules
+// (internal/governed/governance), and the bytes of other files from their owners. internal/governed/project writes the
+// dispatch bundle and the hook runner its audits; this package only moves a turn's files to the archive.
 //
 // # A transaction
 //
@@ -25,5 +25,5 @@
 //
 // # Who may write
 //
-// One at a time, see lock.go. A reader takes no lock.
+// One process at a time, see lock.go. A reader takes no lock.
 package ledger

@@ -12,19 +12,19 @@ import (
 )
 
 var (
-	// ErrLocked matches errors about a lock that another process holds; errors.As with *Locked tells who.
+	// ErrLocked matches errors about a lock that another process holds; errors.As with *Locked returns the holder.
 	ErrLocked = errors.New("the project is locked")
-	// ErrLockLost matches errors about a lock that was taken over because its lease had run out. Nothing was written.
+	// ErrLockLost matches errors about a lock that was taken over because its lease had expired. Nothing was written.
 	ErrLockLost = errors.New("the lock was taken over")
-	// ErrConflict matches errors about files that another program changed meanwhile. Nothing was written.
+	// ErrConflict matches errors about files that another program changed in the meantime. Nothing was written.
 	ErrConflict = errors.New("changed by another program")
-	// ErrDuplicate matches errors about a turn or a decision that the record has already. Nothing was written.
+	// ErrDuplicate matches errors about a turn or a decision that is already in the record. Nothing was written.
 	ErrDuplicate = errors.New("already in the record")
-	// ErrUnfinished matches errors after the point of no return: the transaction has happened, and what is left of it is done
-	// by the next Open or Commit.
+	// ErrUnfinished matches errors after the point of no return: the transaction has happened, and the next Open or
+	// Commit completes it.
 	ErrUnfinished = errors.New("the next command finishes the rest")
-	// ErrCheckpointStale is returned by Options.ApplyCheckpoint when the ref has moved to where the commit cannot follow.
-	// Everything else of the transaction stands, and it is over; Commit gives an error that matches it.
+	// ErrCheckpointStale is returned by Options.ApplyCheckpoint when the branch has moved so that the commit cannot
+	// follow. The rest of the transaction is complete; Commit returns an error that matches it.
 	ErrCheckpointStale = errors.New("the branch has moved since the checkpoint was prepared")
 )
 
@@ -34,7 +34,7 @@ type Locked struct {
 	Path string
 }
 
-// Error says who holds the lock and since when.
+// Error names the holder of the lock and since when it is held.
 func (e *Locked) Error() string {
 	return fmt.Sprintf("%s is held by %s (process %d) since %s", e.Path, e.Owner, e.PID, e.Since.UTC().Format(time.RFC3339))
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// HistoryReader reads the history of a run again and again, and decodes each line once: what a command costs must not grow with
-// the turns before it. The zero value is ready. It is safe for concurrent use.
+// HistoryReader reads the history of a run repeatedly and decodes each line once, so that the cost of a command does
+// not grow with the number of earlier turns. The zero value is ready to use. It is safe for concurrent use.
 type HistoryReader struct {
 	mu      sync.Mutex
 	runID   string
-	next    int64  // behind the last line that was read
+	next    int64  // after the last line that was read
 	tail    []byte // the bytes before it: other bytes there mean another file
 	entries []protocol.HistoryEntry
 }
 
-// historyTail is how much of what was read is compared.
+// historyTail is the number of bytes that are compared.
 const historyTail = 1 << 10
 
-// Read gives what v.History gives. The slice is the caller's to append to, not to change.
+// Read returns what v.History returns. The caller may append to the slice but not change its elements.
 func (r *HistoryReader) Read(v *View, runID string) ([]protocol.HistoryEntry, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,7 +32,7 @@ func (r *HistoryReader) Read(v *View, runID string) ([]protocol.HistoryEntry, er
 	more, next, err := collectFrom(v, protocol.HistoryFile, r.next, quoted(runID), func(h *protocol.HistoryEntry) bool { return runID == "" || h.RunID == runID })
 	if err != nil {
 		r.next = 0
-		return v.History(runID) // which counts the lines of what it cannot read from the first
+		return v.History(runID) // which numbers unreadable lines from the start of the file
 	}
 	r.entries = append(r.entries, more...)
 	if next != r.next {
@@ -44,7 +44,7 @@ func (r *HistoryReader) Read(v *View, runID string) ([]protocol.HistoryEntry, er
 	return slices.Clip(r.entries), nil
 }
 
-// continues reports whether the file still begins as it was read.
+// continues reports whether the file still begins with what was read.
 func (r *HistoryReader) continues(v *View) bool {
 	if v.length(protocol.HistoryFile) < r.next {
 		return false
@@ -53,7 +53,7 @@ func (r *HistoryReader) continues(v *View) bool {
 	return err == nil && bytes.Equal(now, r.tail)
 }
 
-// before gives up to n bytes of a file that lie before an offset.
+// before returns up to n bytes of a file before an offset.
 func (v *View) before(file string, offset int64, n int64) ([]byte, error) {
 	begin := max(offset-n, 0)
 	r, err := v.readerFrom(file, begin)

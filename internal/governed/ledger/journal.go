@@ -16,7 +16,8 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// journalFormat marks a journal of ours, and its version. The original passes over a journal whose status is not "prepared".
+// journalFormat identifies our journals and their version. The original ignores a journal whose status is not
+// "prepared".
 const (
 	journalFormat   = "drawbar/1"
 	journalStatus   = "committing"
@@ -27,7 +28,7 @@ const (
 	maxJournalBytes = 1 << 30
 )
 
-// journal is everything a transaction does, in the order in which it is done.
+// journal lists all steps of a transaction, in the order in which they are carried out.
 type journal struct {
 	Format        string        `json:"format"`
 	TransactionID string        `json:"transaction_id"`
@@ -43,21 +44,21 @@ type journal struct {
 	Checkpoint    *Checkpoint   `json:"checkpoint,omitempty"`
 }
 
-// appendStep puts content at an offset: the end of the file when the transaction was prepared.
+// appendStep writes content at an offset: the end of the file when the transaction was prepared.
 type appendStep struct {
 	File    string `json:"file"`
 	Offset  int64  `json:"offset"`
 	Content []byte `json:"content"`
 }
 
-// fileStep replaces a file. Before is the digest of what stands there until then; empty for nothing.
+// fileStep replaces a file. Before is the digest of the content until then; empty if there was no file.
 type fileStep struct {
 	File    string `json:"file"`
 	Before  string `json:"before,omitempty"`
 	Content []byte `json:"content"`
 }
 
-// moveStep moves a file or a folder; what is in its way is kept.
+// moveStep moves a file or a folder; a file at the destination is kept.
 type moveStep struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -72,7 +73,7 @@ func marker(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// after is the content that the journal gives a file; nil when it does not replace it.
+// after returns the content that the journal gives a file; nil if it does not replace it.
 func (j *journal) after(file string) []byte {
 	for _, s := range j.Files {
 		if s.File == file {
@@ -82,7 +83,7 @@ func (j *journal) after(file string) []byte {
 	return nil
 }
 
-// check refuses a journal that would write where no transaction of ours does.
+// check refuses a journal that writes to a path that our transactions never write.
 func (j *journal) check(d *disk) error {
 	var paths []string
 	for _, s := range j.Appends {
@@ -104,7 +105,7 @@ func (j *journal) check(d *disk) error {
 	return nil
 }
 
-// originalJournal is what the original leaves when it dies within an acceptance.
+// originalJournal is the journal that the original leaves when it dies while it accepts a turn.
 type originalJournal struct {
 	TransactionID    string            `json:"transaction_id"`
 	Kind             string            `json:"kind"`
@@ -122,7 +123,7 @@ type originalJournal struct {
 type found struct {
 	file     string
 	original *originalJournal
-	other    bool  // a journal that asks for nothing: committed, or of another status
+	other    bool  // a journal with nothing to do: committed, or of another status
 	err      error // it cannot be read
 }
 
@@ -158,7 +159,7 @@ type newerJournal struct{ format string }
 
 func (e *newerJournal) Error() string { return "it has the format " + e.format }
 
-// journalNames lists the journals' folder in its order.
+// journalNames lists the folder of journals in order.
 func journalNames(d *disk) ([]string, error) {
 	dir, err := d.root.Open(protocol.TransactionsDir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -7,16 +7,16 @@ import (
 	"io"
 )
 
-// maxLine is the longest line that is taken into memory. A longer one is passed over and reported.
+// maxLine is the longest line that is read into memory. A longer one is skipped and reported.
 const maxLine = 256 << 20
 
-// record is one line of a JSONL file. Data is valid until the next one is read and has no newline.
+// record is one line of a JSONL file, without its newline. Data is valid until the next line is read.
 type record struct {
 	Offset   int64
 	Line     int // from 1
 	Data     []byte
 	Complete bool // it ends with a newline
-	TooLong  bool // Data holds its beginning
+	TooLong  bool // Data holds only its beginning
 }
 
 // lineReader reads lines of any length in bounded memory.
@@ -32,7 +32,7 @@ func newLineReader(r io.Reader) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: maxLine}
 }
 
-// next gives the next line, io.EOF after the last.
+// next returns the next line, io.EOF after the last.
 func (l *lineReader) next() (record, error) {
 	rec := record{Offset: l.offset, Line: l.line + 1}
 	l.buf = l.buf[:0]
@@ -72,7 +72,7 @@ func (l *lineReader) next() (record, error) {
 	}
 }
 
-// LineFault is a line that cannot be read.
+// LineFault describes a line that cannot be read.
 type LineFault struct {
 	File    string `json:"file"` // relative to the root
 	Line    int    `json:"line"` // 0 when the file was not read from its beginning
@@ -80,10 +80,10 @@ type LineFault struct {
 	Message string `json:"message"`
 }
 
-// DamagedError says that lines of a file could not be read. What it came with holds all others.
+// DamagedError says that lines of a file could not be read. The value returned with it holds all others.
 type DamagedError struct{ Faults []LineFault }
 
-// Error names the first line, and how many there are.
+// Error names the first line and the number of others.
 func (e *DamagedError) Error() string {
 	f := e.Faults[0]
 	where := fmt.Sprintf("line %d (byte %d)", f.Line, f.Offset)

@@ -13,41 +13,42 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Options say how a project is opened.
+// Options configure Open.
 type Options struct {
-	Owner string        // who holds the lock, for others to read: the command line without its values
-	Lease time.Duration // how long the lock counts without being renewed; 0 is 30 s. It is renewed while the ledger is open
-	Wait  time.Duration // how long Open waits for a lock that somebody else holds
+	Owner string        // describes the holder of the lock to other processes: the command line without its values
+	Lease time.Duration // how long the lock is valid unless it is renewed; 0 is 30 s. It is renewed while the ledger is open
+	Wait  time.Duration // how long Open waits for a lock that another process holds
 
-	// ApplyCheckpoint moves the ref of a checkpoint. It is called in a commit, and again by recovery: it must not mind that it
-	// has been done. It answers with ErrCheckpointStale when it never can be.
+	// ApplyCheckpoint moves the ref of a checkpoint. It is called by a commit and again by recovery, so it must be
+	// idempotent. It returns ErrCheckpointStale if the ref can never be moved there.
 	ApplyCheckpoint func(ctx context.Context, cp Checkpoint) error
 
-	// AdoptState takes state.json as it stands where it is not what the last transaction wrote: a person has said so.
+	// AdoptState accepts state.json as it is, although it differs from what the last transaction wrote. A person asked
+	// for that.
 	AdoptState bool
-	// Foreign is asked before a state is adopted that another program wrote, by its lines or because a person says so: an error says
-	// what in it somebody else has to decide. Nil asks nothing.
+	// Foreign is called before a state that another program wrote is adopted, because of its lines or at a person's
+	// request. It returns an error if the state contains a decision that another person has to make. Nil allows all.
 	Foreign func(sealed, now *protocol.State) error
-	// NoForeign keeps lines of other programs aside instead of adopting them: a turn is under way, and its worker is the only other
-	// program that should be here.
+	// NoForeign displaces lines of other programs instead of adopting them: a turn is active, and the only other
+	// program that should be running is its worker.
 	NoForeign bool
 
-	Crash  func(point string) // tests: called after every write, flush, rename and removal
-	Getpid func() int         // tests
+	Crash  func(point string) // for tests: called after every write, flush, rename and removal
+	Getpid func() int         // for tests
 
 	noFlush bool   // tests that kill processes, which lose nothing that was written
 	boot    string // tests: see disk
 }
 
-// Note is something that Open or Commit found and mended, for a person to read.
+// Note describes something that Open or Commit found and repaired.
 type Note struct {
-	// What is finished (an interrupted transaction was carried out), replayed (one of the original), dropped (a journal that
-	// cannot be read), torn (half a line at the end of a file), completed (a line without its newline), adopted (lines of another
-	// program), displaced (a file that another program changed), shortened (a file lost lines), stale (a checkpoint), lock (a lock
-	// was taken over), restored (the state, which something else had changed).
+	// What is finished (an interrupted transaction was carried out), replayed (one of the original), dropped (an
+	// unreadable journal), torn (an incomplete last line), completed (a line without its newline), adopted (lines of
+	// another program), displaced (a file that another program changed), shortened (a file lost lines), stale (a
+	// checkpoint), lock (a lock was taken over) or restored (the state, which another program had changed).
 	What        string `json:"what"`
-	Path        string `json:"path,omitempty"` // the file it is about
-	Kept        string `json:"kept,omitempty"` // where what was there is kept
+	Path        string `json:"path,omitempty"` // the affected file
+	Kept        string `json:"kept,omitempty"` // where the previous content is kept
 	Transaction string `json:"transaction,omitempty"`
 	TurnID      string `json:"turn_id,omitempty"`
 	Message     string `json:"message"`
@@ -63,15 +64,15 @@ type Ledger struct {
 	tail  *chainTail
 	redo  redo
 	notes []Note
-	prior []string // heads of a chain that is gone, which the next chain names
-	// auditForeign is how long the audit of hooks was when the ledger was opened; up to there only others can have added lines.
+	prior []string // heads of a lost chain, which the next chain names
+	// auditForeign is the length of the hook audit when the ledger was opened; lines up to there were added by others.
 	auditForeign int64
-	// staleErr is the error about the last transaction's checkpoint, until it has been told.
+	// staleErr is the error about the last transaction's checkpoint, until it is returned.
 	staleErr error
 }
 
-// Open takes the lock of the project, finishes a transaction that a crash interrupted, and mends what a crash of another
-// program left. An error that matches ErrLocked names who holds the lock. The caller closes the ledger.
+// Open takes the lock of the project, completes an interrupted transaction, and repairs what a crash of another program
+// left. An error that matches ErrLocked names the holder of the lock. The caller closes the ledger.
 func Open(ctx context.Context, root string, o Options) (*Ledger, error) {
 	l, err := lockProject(ctx, root, o)
 	if err != nil {
@@ -87,7 +88,7 @@ func Open(ctx context.Context, root string, o Options) (*Ledger, error) {
 	return l, nil
 }
 
-// lockProject takes the lock and reads nothing yet.
+// lockProject takes the lock without reading the record.
 func lockProject(ctx context.Context, root string, o Options) (*Ledger, error) {
 	if o.Lease <= 0 {
 		o.Lease = defaultLease
@@ -138,7 +139,7 @@ func kindOf(info os.FileInfo) string {
 	return "a file"
 }
 
-// abandon gives the lock of a ledger back that could not be opened.
+// abandon releases the lock of a ledger that could not be opened.
 func (l *Ledger) abandon() error {
 	err := l.lock.release(context.Background())
 	l.lock = nil
@@ -146,10 +147,11 @@ func (l *Ledger) abandon() error {
 	return err
 }
 
-// GivenUp names the heads of a chain that is gone and that a person goes on without: the chain that begins next names them.
+// GivenUp records the heads of a lost chain that a person chose to continue without: the next chain that starts names
+// them.
 func (l *Ledger) GivenUp(heads []string) { l.prior = heads }
 
-// Close gives the lock back.
+// Close releases the lock.
 func (l *Ledger) Close() error {
 	if l.lock == nil {
 		return nil
@@ -160,10 +162,10 @@ func (l *Ledger) Close() error {
 	return err
 }
 
-// View is the record as it stands after the last commit.
+// View is the record after the last commit.
 func (l *Ledger) View() *View { return l.view }
 
-// Notes are what Open and Commit found and mended since the last call.
+// Notes returns what Open and Commit found and repaired since the last call.
 func (l *Ledger) Notes() []Note {
 	n := l.notes
 	l.notes = nil

@@ -19,28 +19,28 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// The lock has three files in the locks folder.
+// The lock consists of three files in the locks folder.
 //
-// The lock file (protocol.LockFile) says who holds the lock. The original reads and writes it too: owner_pid and acquired_at are
-// its fields, and it takes a lock over that is 30 seconds old, so acquired_at is renewed with the lease. It is replaced, never
-// written in place, so that nobody reads half of it.
+// The lock file (protocol.LockFile) names the holder. The original reads and writes it too: owner_pid and acquired_at
+// are its fields, and it takes over a lock that is 30 seconds old, so acquired_at is renewed with the lease. It is
+// replaced, never written in place, so that a reader never sees half of it.
 //
-// The hold file of an owner is flocked as long as the owner lives: whoever gets that flock knows that the owner is dead, also
-// where process numbers mean nothing.
+// The hold file of an owner is flocked as long as the owner lives: a process that gets that flock knows that the owner
+// is dead, even where process numbers are not comparable.
 //
-// The guard is flocked for the moment of every change: acquiring, renewing, taking over, releasing, and the whole of a commit. An
-// owner that slept through its lease finds in the guard that the lock is no longer its own, and one that sleeps within a
-// commit keeps others out.
+// The guard is flocked for the duration of every change: acquiring, renewing, taking over, releasing, and a whole
+// commit. An owner that was suspended past its lease finds under the guard that the lock is no longer its own, and one
+// that is suspended within a commit keeps others out.
 const (
 	guardFile    = protocol.LocksDir + "/ledger.guard"
 	holdPrefix   = "ledger-"
 	holdSuffix   = ".hold"
 	defaultLease = 30 * time.Second
-	staleForeign = 30 * time.Second // when the original takes its own lock for left behind
+	staleForeign = 30 * time.Second // the age at which the original considers its own lock abandoned
 	guardWait    = 5 * time.Second
 )
 
-// lockContent is the lock file. Hold is empty in a lock of the original.
+// lockContent is the content of the lock file. Hold is empty in a lock of the original.
 type lockContent struct {
 	OwnerPID   int           `json:"owner_pid"`
 	AcquiredAt protocol.Time `json:"acquired_at"`
@@ -64,14 +64,14 @@ type held struct {
 	lease time.Duration
 	flock *flock.Flock // of the hold file
 
-	mu      sync.Mutex // held while the guard is
+	mu      sync.Mutex // held while the guard is flocked
 	content lockContent
 
 	stop chan struct{}
 	done sync.WaitGroup
 }
 
-// acquire takes the lock, waiting at most wait. It answers with whom it took the lock over from, if from anybody.
+// acquire takes the lock, waiting at most wait. It returns the dead holder that it took the lock over from, if any.
 func acquire(ctx context.Context, root string, o Options) (*held, *govern.Holder, error) {
 	if err := os.MkdirAll(filepath.Join(root, filepath.FromSlash(protocol.LocksDir)), 0o755); err != nil {
 		return nil, nil, failed("make the folder of locks below", root, err)
@@ -136,7 +136,7 @@ func noLocks(path string, err error) error {
 	return e.WithHint("a governed project needs a file system with locks: move it to a local disk")
 }
 
-// guard keeps other processes from changing the lock and the record until the answer is called.
+// guard keeps other processes from changing the lock and the record until the returned function is called.
 func guard(ctx context.Context, root string) (func(), error) {
 	path := filepath.Join(root, filepath.FromSlash(guardFile))
 	g := flock.New(path, flock.SetPermissions(0o644))
@@ -160,7 +160,7 @@ func guard(ctx context.Context, root string) (func(), error) {
 	return nil, fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))
 }
 
-// readLock reads the lock file: nil when there is none. What cannot be read is nobody's lock, as for the original.
+// readLock reads the lock file: nil if there is none. An unreadable lock counts as free, as it does for the original.
 func readLock(root string) (c *lockContent, there bool, err error) {
 	path := filepath.Join(root, filepath.FromSlash(protocol.LockFile))
 	data, err := os.ReadFile(path)
@@ -177,7 +177,7 @@ func readLock(root string) (c *lockContent, there bool, err error) {
 	return c, true, nil
 }
 
-// lockedBy reads the lock file and reports whether its owner lives.
+// lockedBy reads the lock file and reports whether its owner is alive.
 func lockedBy(root string) (c *lockContent, alive bool, err error) {
 	c, _, err = readLock(root)
 	if c == nil || err != nil {
@@ -190,11 +190,11 @@ func lockedBy(root string) (c *lockContent, alive bool, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return c, false, nil
 	}
-	// Where that cannot be found out, the lease decides.
+	// Where that cannot be determined, the lease decides.
 	return c, !free(path), nil
 }
 
-// free reports whether nobody holds a hold file.
+// free reports whether no process holds a hold file.
 func free(path string) bool {
 	probe := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	ok, err := probe.TryRLock()
@@ -202,7 +202,7 @@ func free(path string) bool {
 	return ok && err == nil
 }
 
-// sweep removes the hold files of the dead. It is called with the guard.
+// sweep removes the hold files of dead processes. The caller holds the guard.
 func sweep(root string) {
 	all, _ := filepath.Glob(filepath.Join(root, filepath.FromSlash(protocol.LocksDir), holdPrefix+"*"+holdSuffix+"*"))
 	for _, path := range all {
@@ -212,7 +212,7 @@ func sweep(root string) {
 	}
 }
 
-// Holding says who holds the lock of a project; nil when nobody living does.
+// Holding returns the living holder of a project's lock; nil if there is none.
 func Holding(root string) (*govern.Holder, error) {
 	c, alive, err := lockedBy(root)
 	if c == nil || !alive || err != nil {
@@ -225,7 +225,7 @@ func (h *held) holdPath() string {
 	return filepath.Join(h.root, filepath.FromSlash(protocol.LocksDir), h.content.Hold)
 }
 
-// write puts the lock file in place with a lease from now on.
+// write writes the lock file with a lease that starts now.
 func (h *held) write() error {
 	now := time.Now()
 	h.content.AcquiredAt = protocol.At(now)
@@ -247,7 +247,7 @@ func (h *held) ours() bool {
 	return err == nil && c != nil && c.Hold == h.content.Hold
 }
 
-// enter takes the guard for a change of the record and makes sure that the lock is still held.
+// enter takes the guard for a change of the record and checks that the lock is still held.
 func (h *held) enter(ctx context.Context) (leave func(), err error) {
 	h.mu.Lock()
 	unguard, err := guard(ctx, h.root)
@@ -268,7 +268,7 @@ func (h *held) enter(ctx context.Context) (leave func(), err error) {
 		ErrLockLost, who, h.content.OwnerPID).WithHint("run the command again")
 }
 
-// renew lengthens the lease until the lock is released.
+// renew extends the lease until the lock is released.
 func (h *held) renew() {
 	t := time.NewTicker(h.lease / 3)
 	defer t.Stop()
@@ -279,7 +279,7 @@ func (h *held) renew() {
 		case <-t.C:
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), h.lease/3)
-		// A lease that could not be renewed is found out by the next commit.
+		// The next commit detects that a lease was not renewed.
 		if leave, err := h.enter(ctx); err == nil {
 			_ = h.write()
 			leave()
@@ -288,7 +288,7 @@ func (h *held) renew() {
 	}
 }
 
-// release gives the lock back, unless somebody else has it by now.
+// release releases the lock unless another process has taken it over.
 func (h *held) release(ctx context.Context) error {
 	close(h.stop)
 	h.done.Wait()
@@ -303,7 +303,7 @@ func (h *held) release(ctx context.Context) error {
 	return err
 }
 
-// drop lets go of the hold file.
+// drop closes and removes the hold file.
 func (h *held) drop() {
 	os.Remove(h.holdPath())
 	_ = h.flock.Close()

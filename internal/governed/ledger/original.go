@@ -10,7 +10,8 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// replayOriginals carries out the journals that the original left. Each becomes a transaction of ours, which removes it.
+// replayOriginals carries out the journals that the original left. Each becomes a transaction of ours, which removes
+// it.
 func (l *Ledger) replayOriginals(ctx context.Context) error {
 	names, err := journalNames(l.disk)
 	if err != nil || len(names) == 0 {
@@ -21,7 +22,7 @@ func (l *Ledger) replayOriginals(ctx context.Context) error {
 		return err
 	}
 	now := time.Now()
-	// The view foresees all of them; each is planned from what is on disk.
+	// The view includes the effects of all of them; each is planned from what is on disk.
 	for _, f := range all {
 		if f.original == nil || f.err != nil {
 			continue
@@ -51,18 +52,18 @@ func (l *Ledger) replayOriginals(ctx context.Context) error {
 	return nil
 }
 
-// readPlain reads the record as it is on disk, without what journals of the original lead to.
+// readPlain reads the record as it is on disk, without the effects of journals of the original.
 func readPlain(d *disk, root string) (*View, error) {
 	v, _, err := readOnce(d, root, false)
 	return v, err
 }
 
-// planOriginal makes the transaction that finishes an acceptance of the original: what of it is not there yet. The original's own
-// replay appends the history line again.
+// planOriginal builds the transaction that finishes an acceptance of the original, without what is already written. The
+// original's own replay would append the history line again.
 func (v *View) planOriginal(j *originalJournal, now time.Time) (Tx, error) {
 	tx := Tx{Kind: "replay_" + originalKind, TurnID: j.TurnID, Now: now, State: v.State}
 	var entry protocol.HistoryEntry
-	_ = json.Unmarshal(j.HistoryEntry, &entry) // only for the decisions that outlive the run
+	_ = json.Unmarshal(j.HistoryEntry, &entry) // only for decisions that outlive the run
 	there, err := v.has(protocol.HistoryFile, j.TurnID, func(k lineKey) bool { return k.TurnID == j.TurnID })
 	if err != nil {
 		return tx, err
@@ -149,7 +150,7 @@ func (v *View) hasLedgerLine(raw json.RawMessage) (found bool, err error) {
 	return found, err
 }
 
-// foreseeOriginal shows what a journal of the original leads to.
+// foreseeOriginal adds the effects of a journal of the original to a view.
 func (v *View) foreseeOriginal(j *originalJournal) error {
 	tx, err := v.planOriginal(j, j.PreparedAt.Time)
 	if err != nil {

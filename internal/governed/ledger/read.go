@@ -12,8 +12,8 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Read gives the record of a project at one moment, without a lock. A transaction that is under way, or that a crash
-// interrupted, is seen as done: what it leads to is in its journal.
+// Read returns the record of a project at one moment, without a lock. A pending or interrupted transaction is shown as
+// completed, from its journal.
 func Read(root string) (*View, error) {
 	d, err := openDisk(root, nil)
 	if err != nil {
@@ -34,8 +34,8 @@ func Read(root string) (*View, error) {
 	return v, err
 }
 
-// read reads until nothing has changed between the beginning and the end. Every transaction replaces state.json, so a file
-// of the same identity means that none was carried out in between.
+// read retries until nothing has changed between the start and the end of a read. Every transaction replaces
+// state.json, so if the file is the same, none was carried out in between.
 func read(d *disk, root string) (*View, error) {
 	for try := 0; ; try++ {
 		v, settled, err := readOnce(d, root, true)
@@ -50,7 +50,7 @@ func read(d *disk, root string) (*View, error) {
 	}
 }
 
-// readOnce reads once. With foresee, what journals of the original lead to is shown as well.
+// readOnce reads once. With foresee, the effects of journals of the original are included.
 func readOnce(d *disk, root string, foresee bool) (v *View, settled bool, err error) {
 	names, err := journalNames(d)
 	if err != nil {
@@ -131,7 +131,7 @@ func unchanged(d *disk, names []string, before os.FileInfo, log redo) (bool, err
 	return before == nil || os.SameFile(before, after) && before.Size() == after.Size() && before.ModTime().Equal(after.ModTime()), nil
 }
 
-// foresee shows what a journal of ours leads to.
+// foresee adds the effects of a journal of ours to a view.
 func (v *View) foresee(d *disk, j *journal, state []byte) []byte {
 	v.Pending = j.TransactionID
 	for _, s := range j.Appends {
@@ -139,7 +139,7 @@ func (v *View) foresee(d *disk, j *journal, state []byte) []byte {
 		if !v.fits(d, s.File, s.Offset) {
 			e.size = v.files[s.File].size // recovery appends at the end
 			if !v.fits(d, s.File, e.size) {
-				e.more = append([]byte{'\n'}, e.more...) // and takes the half line away
+				e.more = append([]byte{'\n'}, e.more...) // and removes the incomplete line
 			}
 		}
 		v.files[s.File] = e
@@ -153,7 +153,7 @@ func (v *View) foresee(d *disk, j *journal, state []byte) []byte {
 	return state
 }
 
-// fits reports whether a line begins at an offset of a file, or could.
+// fits reports whether a line may start at an offset of a file.
 func (v *View) fits(d *disk, file string, offset int64) bool {
 	if offset == 0 {
 		return true

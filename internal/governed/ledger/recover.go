@@ -15,7 +15,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// mend brings the record of a project that was left in any state into order, and reads it.
+// mend repairs the record of a project, whatever state a crash left it in, and reads it.
 func (l *Ledger) mend(ctx context.Context) error {
 	leave, err := l.lock.enter(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (l *Ledger) mend(ctx context.Context) error {
 	if err := l.finish(ctx); err != nil {
 		return err
 	}
-	l.staleErr = nil // told as a note
+	l.staleErr = nil // returned as a note
 	for _, file := range append(chained(), protocol.ChainFile) {
 		if err := l.mendTail(file); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (l *Ledger) mend(ctx context.Context) error {
 	return l.replayOriginals(ctx)
 }
 
-// folders makes what the journals need, so that their names last from the first transaction on.
+// folders creates the folders that journals need, so that their names are durable from the first transaction on.
 func (l *Ledger) folders() error {
 	if _, err := l.disk.root.Lstat(protocol.TransactionsDir); err == nil {
 		return nil
@@ -129,7 +129,8 @@ func (l *Ledger) setAside(f found) error {
 	return nil
 }
 
-// mendTail ends a file whose last line has no newline. A whole object gets its newline; anything else is kept aside.
+// mendTail completes a file whose last line has no newline. A complete object gets its newline; anything else is set
+// aside.
 func (l *Ledger) mendTail(file string) error {
 	d := l.disk
 	size, there, err := d.stat(file)
@@ -182,7 +183,7 @@ func (l *Ledger) mendTail(file string) error {
 	return nil
 }
 
-// lastLine finds where the last line of a file begins.
+// lastLine finds the offset of the last line of a file.
 func lastLine(f io.ReaderAt, size int64) (int64, error) {
 	const block = 64 << 10
 	for at := size; at > 0; {

@@ -15,18 +15,18 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// stateCopy is what state.json was after the last transaction, so that it can be put back.
+// stateCopy is a copy of state.json after the last transaction, from which it can be restored.
 const stateCopy = protocol.Dir + "/archive/state.json"
 
-// seal adds what state.json is from now on.
+// seal adds an entry for the new state.json.
 func (t *chainTail) seal(out, state []byte) ([]byte, error) {
 	t.state = marker(state)
 	return t.add(out, entry{Kind: entryState, SHA256: t.state})
 }
 
-// checkState holds state.json against the chain. What something else made of it is kept aside, and what the last transaction
-// wrote is put back: the rules of a run are worth nothing where whoever they bind may write it. The original, which knows no
-// chain, writes lines as well; where it carried the run on, its state counts.
+// checkState compares state.json with the chain. A version that another program wrote is set aside and that of the last
+// transaction restored, because rules do not bind a worker that can write the state. The original, which does not know
+// the chain, also writes lines; if it continued the run, its state is adopted.
 func (l *Ledger) checkState() error {
 	tail, err := readTail(l.disk)
 	if err != nil || tail.state == "" || tail.state == l.view.stateMark {
@@ -57,7 +57,7 @@ func (l *Ledger) checkState() error {
 	return l.restore(sealed)
 }
 
-// askForeign asks about a state that a person adopts, where it is known what it was.
+// askForeign asks about a state that a person adopts, if the earlier state is known.
 func (l *Ledger) askForeign(tail *chainTail) error {
 	saved, err := l.disk.read(stateCopy)
 	var st protocol.State
@@ -67,7 +67,7 @@ func (l *Ledger) askForeign(tail *chainTail) error {
 	return l.opts.Foreign(&st, &l.view.State)
 }
 
-// lostState is the error about a state that cannot be put back.
+// lostState is the error about a state that cannot be restored.
 func (l *Ledger) lostState(saved string) error {
 	what := "differs from what the last transaction wrote, and so does its copy " + stateCopy
 	switch l.view.stateMark {
@@ -80,8 +80,8 @@ func (l *Ledger) lostState(saved string) error {
 		WithHint("restore %s from a backup (git clean -x removes it), or continue with the current files: drawbar govern restart --adopt-state", protocol.Dir)
 }
 
-// carriedOn reports whether another program that keeps the protocol's record carried the run on: between two turns, and with
-// lines of its own.
+// carriedOn reports whether another program that writes the protocol's record continued the run: between two turns, and
+// with lines of its own.
 func (l *Ledger) carriedOn(tail *chainTail, sealed []byte) (bool, error) {
 	var st protocol.State
 	if err := json.Unmarshal(sealed, &st); err != nil {
@@ -106,11 +106,11 @@ func (l *Ledger) carriedOn(tail *chainTail, sealed []byte) (bool, error) {
 	}
 	now := &l.view.State
 	if done := now.LastCompletedTurnID; done != nil && (st.LastCompletedTurnID == nil || *done != *st.LastCompletedTurnID) && !found[*done] {
-		return false, nil // an accepted turn leaves a line of the history
+		return false, nil // an accepted turn adds a line to the history
 	}
 	for id := range now.ActiveTurns.All() {
 		if !found[id] {
-			return false, nil // an assigned one an event
+			return false, nil // an assigned one adds an event
 		}
 	}
 	if l.opts.Foreign != nil {
@@ -121,8 +121,8 @@ func (l *Ledger) carriedOn(tail *chainTail, sealed []byte) (bool, error) {
 	return true, nil
 }
 
-// foreignTurns are the turns that lines behind the chain name: accepted ones by the history, others by events. It is nil where there are
-// no such lines.
+// foreignTurns returns the turns named by lines after the end of the chain: accepted ones from the history, others from
+// events. It is nil if there are no such lines.
 func (l *Ledger) foreignTurns(tail *chainTail) (map[string]bool, error) {
 	var found map[string]bool
 	for _, file := range []string{protocol.HistoryFile, protocol.EventsFile} {
@@ -152,7 +152,7 @@ func (l *Ledger) foreignTurns(tail *chainTail) (map[string]bool, error) {
 	return found, nil
 }
 
-// restore puts the state of the last transaction back.
+// restore restores the state of the last transaction.
 func (l *Ledger) restore(sealed []byte) error {
 	now, err := l.disk.read(protocol.StateFile)
 	if err != nil {
@@ -173,7 +173,7 @@ func (l *Ledger) restore(sealed []byte) error {
 	return err
 }
 
-// displaceForeign takes lines that no transaction wrote from the ends of the files, and keeps them aside.
+// displaceForeign moves lines that no transaction wrote from the ends of the files to where displaced bytes are kept.
 func (l *Ledger) displaceForeign() error {
 	if !l.opts.NoForeign {
 		return nil
@@ -202,7 +202,7 @@ func (l *Ledger) displaceForeign() error {
 	return err
 }
 
-// cut moves the end of a file to where it is kept, however long it is.
+// cut moves the end of a file to where displaced bytes are kept, whatever its length.
 func (l *Ledger) cut(file string, from, size int64) (string, error) {
 	d := l.disk
 	f, err := d.root.OpenFile(file, os.O_RDWR, 0)
@@ -237,7 +237,7 @@ func (l *Ledger) cut(file string, from, size int64) (string, error) {
 	return name, nil
 }
 
-// unreadable puts back a state that nobody can read, where that is what is wrong.
+// unreadable restores a state that cannot be parsed, if that is the fault.
 func (l *Ledger) unreadable(cause error) (*View, error) {
 	var typed *execution.Error
 	if !errors.As(cause, &typed) || typed.Code != execution.CodeParse {
@@ -255,10 +255,10 @@ func (l *Ledger) unreadable(cause error) (*View, error) {
 	return l.view, err
 }
 
-// sealed is the digest that the last entry of the chain about the state names; empty where none does.
+// sealed is the digest in the last entry of the chain about the state; empty if there is none.
 func (v *View) sealed() string {
 	e := v.files[protocol.ChainFile]
-	const most = 4 << 10 // an entry about the state is the last and short
+	const most = 4 << 10 // an entry about the state is the last one, and short
 	from := max(e.size-most, 0)
 	r, err := v.readerFrom(protocol.ChainFile, from)
 	if err != nil {
@@ -280,10 +280,10 @@ func (v *View) sealed() string {
 	return ""
 }
 
-// Mark is what the record was at a moment: how long every file of lines was, and the digest of that much of it.
+// Mark describes the record at a moment: the length of every file of lines, and the digest of that prefix.
 type Mark map[string]span
 
-// Mark takes the mark of the view.
+// Mark returns the mark of the view.
 func (v *View) Mark() (Mark, error) {
 	m := Mark{}
 	for _, file := range append(chained(), protocol.ChainFile) {
@@ -299,7 +299,7 @@ func (v *View) Mark() (Mark, error) {
 	return m, nil
 }
 
-// Altered are the files that no longer begin with what they were, sorted. Lines behind it are nobody's fault here.
+// Altered returns the files that no longer begin with what they contained, sorted. Lines appended since do not count.
 func (v *View) Altered(m Mark) ([]string, error) {
 	var all []string
 	for _, file := range slices.Sorted(maps.Keys(m)) {

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// turnKey tells an accepted turn from a reissued one of the same id.
+// turnKey distinguishes an accepted turn from a reissued one of the same id.
 func turnKey(h *protocol.HistoryEntry) string {
 	if h.Status == "reissued" {
 		return "reissued " + h.TurnID
@@ -17,7 +17,7 @@ func turnKey(h *protocol.HistoryEntry) string {
 	return "accepted " + h.TurnID
 }
 
-// unique refuses a turn that the history has, and a decision whose id the run has.
+// unique refuses a turn that is already in the history, and a decision whose id the run already has.
 func (l *Ledger) unique(tx *Tx) error {
 	if err := l.uniqueTurns(tx.History); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (l *Ledger) uniqueTurns(entries []protocol.HistoryEntry) error {
 			return twice == "", nil
 		}
 		var h protocol.HistoryEntry
-		if json.Unmarshal(rec.Data, &h) == nil && fresh[turnKey(&h)] { // a damaged line is not this transaction's business
+		if json.Unmarshal(rec.Data, &h) == nil && fresh[turnKey(&h)] { // a damaged line does not concern this transaction
 			twice = h.TurnID
 		}
 		return twice == "", nil
@@ -59,7 +59,7 @@ func (l *Ledger) uniqueTurns(entries []protocol.HistoryEntry) error {
 	return nil
 }
 
-// lineKey is what tells a line of the record from others.
+// lineKey holds the fields that identify a line of the record.
 type lineKey struct {
 	ID        string `json:"id"`
 	RunID     string `json:"run_id"`
@@ -70,7 +70,8 @@ type lineKey struct {
 	} `json:"turn"`
 }
 
-// scope is what a decision's id is unique in: its run, or where the original's lines name none its turn.
+// scope is the scope in which a decision's id is unique: its run, or its turn for lines of the original that name no
+// run.
 func (k lineKey) scope() lineKey {
 	if k.RunID != "" {
 		return lineKey{ID: k.ID, RunID: k.RunID}

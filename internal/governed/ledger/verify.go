@@ -14,10 +14,10 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Report is what Verify found.
+// Report is the result of Verify.
 type Report struct {
 	OK      bool         `json:"ok"`
-	Begun   bool         `json:"begun"` // there is a chain: without one and without heads there is nothing to hold the record against
+	Begun   bool         `json:"begun"` // there is a chain: without one and without heads there is nothing to verify the record against
 	Entries int64        `json:"entries"`
 	Head    string       `json:"head,omitempty"`
 	Files   []FileReport `json:"files"`
@@ -25,7 +25,8 @@ type Report struct {
 	Adopted []Adopted    `json:"adopted,omitempty"` // lines that another program appended
 	Pending string       `json:"pending,omitempty"` // an interrupted transaction; the record is checked as recovery leaves it
 	Heads   int          `json:"heads_checked"`
-	// Prior is how many heads of a chain that is gone a person went on without; Uncovered are lines that no transaction covers yet.
+	// Prior is the number of heads of a lost chain that a person chose to continue without; Uncovered counts lines that
+	// no transaction covers yet.
 	Prior     int       `json:"heads_given_up,omitempty"`
 	Uncovered []Adopted `json:"uncovered,omitempty"`
 }
@@ -37,17 +38,17 @@ type FileReport struct {
 	Lines int64  `json:"lines"` // covered by the chain
 }
 
-// Adopted are lines that another program appended, and that the chain covers since a transaction found them.
+// Adopted counts lines that another program appended and a later transaction covered.
 type Adopted struct {
 	File  string `json:"file"`
 	Line  int64  `json:"line"` // the first
 	Lines int64  `json:"lines"`
 }
 
-// Break is the first place where the record is not what the chain says.
+// Break is the first place where the record differs from the chain.
 type Break struct {
-	// Kind is edited, cut, inserted, removed, missing (a file), torn, rewritten (the chain is not the one that a checkpoint names),
-	// or chain (the chain itself is damaged).
+	// Kind is edited, cut, inserted, removed, missing (a file), torn, rewritten (the chain differs from the one that a
+	// checkpoint names), or chain (the chain itself is damaged).
 	Kind    string `json:"kind"`
 	File    string `json:"file"`
 	Line    int64  `json:"line"` // from 1; 0 when only the file is known
@@ -56,27 +57,27 @@ type Break struct {
 	Message string `json:"message"`
 }
 
-// verifier walks the chain and the files beside it.
+// verifier walks the chain and compares it with the files.
 type verifier struct {
 	v      *View
 	report *Report
 	files  map[string]*covered
 	prev   string
 	seq    int64
-	state  string // digest of state.json, as the last entry says that speaks of it
+	state  string // digest of state.json, from the last entry about it
 	whole  map[string]string
-	places map[string]int64 // the wanted heads, with the entries where they were found; -1 before
+	places map[string]int64 // the wanted heads, with the index of the entry where each was found; -1 before
 }
 
-// covered is a file and how far the chain has come in it.
+// covered is a file and how much of it was covered so far.
 type covered struct {
 	r     io.ReadCloser
 	pos   int64
 	lines int64
 }
 
-// Verify holds the record against its hash chain and names the first broken line. heads are the heads that checkpoints name,
-// newest first: a chain that was rewritten, or lost its end, does not have them. It takes no lock.
+// Verify checks the record against its hash chain and names the first broken line. heads are the chain heads that
+// checkpoints name, newest first: a chain that was rewritten or truncated does not contain them. It takes no lock.
 func Verify(ctx context.Context, root string, heads []string) (Report, error) {
 	d, err := openDisk(root, nil)
 	if err != nil {
@@ -92,7 +93,7 @@ func Verify(ctx context.Context, root string, heads []string) (Report, error) {
 		if err != nil || rep.OK || try > 20 {
 			return rep, err
 		}
-		// What stands beside the lines is read after the view: a command that wrote in between is no fault.
+		// The files covered as a whole are read after the view: a command that wrote in between is not a fault.
 		if now, err := read(d, root); err == nil && now.stateMark == view.stateMark && now.Pending == view.Pending &&
 			now.files[protocol.ChainFile].size == view.files[protocol.ChainFile].size {
 			return rep, nil
@@ -191,7 +192,7 @@ func (c *verifier) walk(ctx context.Context, heads []string) error {
 	return c.ends()
 }
 
-// entry opens a line of the chain and checks that it follows the one before.
+// entry decodes a line of the chain and checks that it follows the one before.
 func (c *verifier) entry(rec record) (e entry, hash, fault string) {
 	if !rec.Complete || rec.TooLong {
 		return e, "", "the line is incomplete"
@@ -208,7 +209,7 @@ func (c *verifier) entry(rec record) (e entry, hash, fault string) {
 	return e, hash, ""
 }
 
-// check holds what an entry covers against the files.
+// check compares an entry with the files that it covers.
 func (c *verifier) check(e entry, chain *lineReader) error {
 	switch e.Kind {
 	case entryGenesis:
@@ -256,7 +257,7 @@ func (c *verifier) check(e entry, chain *lineReader) error {
 	return c.region(e, p, e.Offset, e.Length, e.SHA256, chain)
 }
 
-// region checks one stretch of a file: a line, or many.
+// region checks one range of a file: one line or many.
 func (c *verifier) region(e entry, file string, offset, length int64, want string, chain *lineReader) error {
 	f, err := c.file(file)
 	if err != nil {
@@ -284,7 +285,7 @@ func (c *verifier) region(e entry, file string, offset, length int64, want strin
 		if end == offset {
 			break
 		}
-		// A shorter line may have come into the place of one that was removed.
+		// A shorter line may have taken the place of a removed one.
 		kind, message, err := c.what(e, file, offset, length, want, chain)
 		if err != nil {
 			return err
@@ -317,7 +318,7 @@ func (c *verifier) region(e entry, file string, offset, length int64, want strin
 	return nil
 }
 
-// what finds out how a line became another one.
+// classify how the line was changed
 func (c *verifier) what(e entry, file string, offset, length int64, want string, chain *lineReader) (kind, message string, err error) {
 	there, after, err := c.lineAt(file, offset, length)
 	if err != nil {
@@ -346,7 +347,7 @@ func (c *verifier) what(e entry, file string, offset, length int64, want string,
 	return "edited", "the line was changed", nil
 }
 
-// lineAt gives the digests of the line that stands at an offset, and of the stretch behind it that has the wanted length.
+// lineAt returns the digests of the line at an offset, and of the range after it that has the wanted length.
 func (c *verifier) lineAt(file string, offset, length int64) (there, after string, err error) {
 	r, err := c.v.readerFrom(file, offset)
 	if err != nil {
@@ -368,7 +369,7 @@ func (c *verifier) lineAt(file string, offset, length int64) (there, after strin
 	return there, after, nil
 }
 
-// ends checks that nothing stands behind what the chain covers.
+// ends checks that the files end where the chain's coverage ends.
 func (c *verifier) ends() error {
 	for _, file := range chained() {
 		f, err := c.file(file)
@@ -412,7 +413,7 @@ func (c *verifier) sealed() {
 	c.broken(b)
 }
 
-// lastByte remembers the last byte that went by.
+// lastByte is a writer that remembers the last byte.
 type lastByte struct{ b *[1]byte }
 
 func (l *lastByte) Write(p []byte) (int, error) {
@@ -438,7 +439,7 @@ func (t *headTrace) missing() string {
 	return ""
 }
 
-// last is the last entry that the heads before the missing one vouch for; -1 for none.
+// last is the last entry vouched for by the heads before the missing one; -1 if there is none.
 func (t *headTrace) last() int64 {
 	last := int64(-1)
 	for _, h := range slices.Backward(t.heads) {
@@ -450,7 +451,7 @@ func (t *headTrace) last() int64 {
 	return last
 }
 
-// rewritten names the first line behind what the checkpoints vouch for.
+// rewritten names the first line that no checkpoint vouches for.
 func (c *verifier) rewritten(head string, last int64) error {
 	b := Break{Kind: "rewritten", File: protocol.ChainFile, Line: last + 2, Seq: last + 1,
 		Message: fmt.Sprintf("the checkpoint with the chain head %.12s is not in the chain: it was rewritten, or lost its end", head)}

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// archive holds the archived files of a turn against what a transaction archived.
+// archive compares the archived files of a turn with what a transaction archived.
 func (c *verifier) archive(e entry) error {
 	turn := path.Base(e.File)
 	b := Break{File: e.File, Seq: e.Seq}
@@ -58,7 +58,8 @@ func (c *verifier) archive(e entry) error {
 	return nil
 }
 
-// beside holds the files that are covered as they stand against the last entry about them, and tells of an audit that has grown since.
+// beside compares the files that are covered as a whole with the last entry about each, and reports a hook audit that
+// has grown since.
 func (c *verifier) beside() error {
 	d, err := openDisk(c.v.root, nil)
 	if err != nil {
@@ -102,7 +103,7 @@ func (c *verifier) beside() error {
 	return nil
 }
 
-// cutChain reports whether the chain ends before what state.json and its copy say: both are newer.
+// cutChain reports whether the chain ends before the state that state.json and its copy hold: both are newer.
 func (c *verifier) cutChain() bool {
 	if c.state == "" || c.state == c.v.seenMark || c.v.Pending != "" {
 		return false

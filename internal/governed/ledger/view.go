@@ -14,37 +14,39 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// View is the record at one moment. The state is in memory; everything else is read from disk when it is asked for, up to
-// where it ended at that moment. A View holds no file open and stays valid while others write. It is safe for concurrent use.
+// View is the record at one moment. The state is in memory; everything else is read from disk on demand, up to where it
+// ended at that moment. A View keeps no file open and stays valid while others write. It is safe for concurrent use.
 type View struct {
 	State protocol.State
-	// Fresh says that there is no state.json: nothing has been governed here.
+	// Fresh reports that there is no state.json: no run has been governed here.
 	Fresh bool
-	// Pending is the id of a transaction that was under way. The view shows what it gives: the state it leads to, the lines
-	// it adds.
+	// Pending is the id of a transaction that was in progress. The view shows its result: the new state and the added
+	// lines.
 	Pending string
-	// Doubt says that state.json is not what the last transaction wrote, and what becomes of it; empty when it is.
+	// Doubt says how state.json differs from what the last transaction wrote and what will happen to it; empty if it
+	// does not differ.
 	Doubt string
-	// Holder is who holds the lock; nil when nobody does.
+	// Holder is the holder of the lock; nil if it is free.
 	Holder *govern.Holder
 
 	root      string
 	stateMark string // digest of state.json as it is on disk
-	seenMark  string // and of what the view shows of it
+	seenMark  string // and of the one that the view shows
 	files     map[string]extent
-	session   []byte // of a pending transaction; nil: as on disk
+	session   []byte // from a pending transaction; nil: as on disk
 }
 
-// extent is what a file has at the moment of a view: a prefix of the file, and what a pending transaction puts behind it.
+// extent is the content of a file at the moment of a view: a prefix of the file, followed by what a pending transaction
+// appends.
 type extent struct {
 	size int64
 	more []byte
 }
 
-// reader gives the file as the view sees it.
+// reader reads the file as the view sees it.
 func (v *View) reader(file string) (io.ReadCloser, error) { return v.readerFrom(file, 0) }
 
-// readerFrom gives the file from a place on that is not behind its end.
+// readerFrom reads the file from an offset, which must not be beyond its end.
 func (v *View) readerFrom(file string, from int64) (io.ReadCloser, error) {
 	e := v.files[file]
 	if from >= e.size {
@@ -72,9 +74,9 @@ func (v *View) length(file string) int64 {
 	return e.size + int64(len(e.more))
 }
 
-// each calls fn with every line from an offset on that has something on it, until it returns false. Lines that are no JSON
-// objects or that fn refuses are reported together, at the end. next is where the following call goes on: behind the last
-// complete line.
+// each calls fn for every non-empty line from an offset on, until it returns false. Lines that are not JSON objects or
+// that fn refuses are reported together, at the end. next is the offset for the following call: after the last complete
+// line.
 func (v *View) each(file string, from int64, fn func(record) (bool, error)) (next int64, err error) {
 	if end := v.length(file); from > end || from < 0 {
 		return end, nil // shorter than it was: there is nothing new
@@ -129,13 +131,13 @@ func (v *View) each(file string, from int64, fn func(record) (bool, error)) (nex
 	return next, nil
 }
 
-// collect decodes the lines of a file. An empty or nil needle takes all of them, another those that contain it.
+// collect decodes the lines of a file. With a needle, only the lines that contain it.
 func collect[T any](v *View, file string, needle []byte, keep func(*T) bool) ([]T, error) {
 	all, _, err := collectFrom(v, file, 0, needle, keep)
 	return all, err
 }
 
-// collectFrom is collect from a place in the file on; next is the place behind the last complete line.
+// collectFrom is collect from an offset on; next is the offset after the last complete line.
 func collectFrom[T any](v *View, file string, from int64, needle []byte, keep func(*T) bool) (all []T, next int64, err error) {
 	next, err = v.each(file, from, func(rec record) (bool, error) {
 		if len(needle) > 0 && !bytes.Contains(rec.Data, needle) {
@@ -153,7 +155,7 @@ func collectFrom[T any](v *View, file string, from int64, needle []byte, keep fu
 	return all, next, err
 }
 
-// quoted is how an id stands in JSON; nil for the empty one.
+// quoted is an id as a JSON string; nil for the empty one.
 func quoted(id string) []byte {
 	if id == "" {
 		return nil
@@ -165,8 +167,8 @@ func quoted(id string) []byte {
 // Chained reports whether the record has a chain.
 func (v *View) Chained() bool { return v.length(protocol.ChainFile) > 0 }
 
-// History reads the accepted and reissued turns of a run in order; of all runs when the id is empty. With a DamagedError come
-// those that could be read.
+// History reads the accepted and reissued turns of a run in order; of all runs if the id is empty. With a DamagedError,
+// the readable ones are returned.
 func (v *View) History(runID string) ([]protocol.HistoryEntry, error) {
 	return collect(v, protocol.HistoryFile, quoted(runID), func(h *protocol.HistoryEntry) bool { return runID == "" || h.RunID == runID })
 }
@@ -177,7 +179,7 @@ type LedgerLine struct {
 	Note     *protocol.LedgerNote
 }
 
-// UnmarshalJSON tells decisions, which have an id, from notes.
+// UnmarshalJSON distinguishes decisions, which have an id, from notes.
 func (l *LedgerLine) UnmarshalJSON(data []byte) error {
 	var has struct {
 		ID json.RawMessage `json:"id"`
@@ -210,7 +212,7 @@ func (v *View) Decisions() ([]protocol.LedgerDecision, error) {
 	return all, err
 }
 
-// RepoDecisions reads the decisions that outlive their runs, as they stand now: the last line of an id counts.
+// RepoDecisions reads the current decisions that outlive their runs: the last line of an id counts.
 func (v *View) RepoDecisions() ([]protocol.RepoDecision, error) {
 	lines, err := collect[protocol.RepoDecision](v, protocol.RepoLedgerFile, nil, nil)
 	var now protocol.Ordered[protocol.RepoDecision]
@@ -224,8 +226,8 @@ func (v *View) RepoDecisions() ([]protocol.RepoDecision, error) {
 	return all, err
 }
 
-// Events calls fn with the events from a place in the file on, until it returns false, and gives the place behind the last:
-// 0 is the beginning, and what one call returns is where the next goes on.
+// Events calls fn for the events from an offset on, until it returns false, and returns the offset after the last one,
+// for the next call. 0 is the beginning.
 func (v *View) Events(since int64, fn func(protocol.Event) bool) (next int64, err error) {
 	return v.each(protocol.EventsFile, since, func(rec record) (bool, error) {
 		var e protocol.Event
@@ -236,7 +238,7 @@ func (v *View) Events(since int64, fn func(protocol.Event) bool) (next int64, er
 	})
 }
 
-// Runs reads the summaries of runs that ended or were blocked, in order.
+// Runs reads the summaries of ended and blocked runs, in order.
 func (v *View) Runs() ([]protocol.RunSummary, error) {
 	return collect[protocol.RunSummary](v, protocol.RunHistoryFile, nil, nil)
 }
@@ -246,7 +248,7 @@ func (v *View) Human() ([]json.RawMessage, error) {
 	return collect[json.RawMessage](v, protocol.EscalationsFile, nil, nil)
 }
 
-// Session reads session.json; nil when there is none.
+// Session reads session.json; nil if there is none.
 func (v *View) Session() (*protocol.Session, error) {
 	data := v.session
 	if data == nil {
@@ -279,7 +281,7 @@ func openIn(root, file string) (*os.File, error) {
 	return r.Open(file)
 }
 
-// MarshalJSON writes the line as it stands in the file.
+// MarshalJSON writes the line as it is in the file.
 func (l LedgerLine) MarshalJSON() ([]byte, error) {
 	if l.Decision != nil {
 		return protocol.Marshal(l.Decision)
@@ -287,7 +289,8 @@ func (l LedgerLine) MarshalJSON() ([]byte, error) {
 	return protocol.Marshal(l.Note)
 }
 
-// Of reports whether the line belongs to a run: it names the run, or, as lines of the original do, only one of its turns.
+// Of reports whether the line belongs to a run: it names the run, or, like lines of the original, only one of its
+// turns.
 func (l LedgerLine) Of(run string, turns map[string]bool) bool {
 	id, turn := "", ""
 	switch {

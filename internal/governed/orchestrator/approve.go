@@ -14,10 +14,10 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// defaultActionTimeout is how long a gate action may take where the configuration says nothing.
+// defaultActionTimeout limits a gate action without a configured timeout.
 const defaultActionTimeout = 15 * time.Minute
 
-// Approve lets a pending gate pass: its hooks are asked, its actions run, then the phase or the run ends.
+// Approve passes a pending gate: its hooks run, then its actions, then the phase or the run ends.
 func (e *Local) Approve(ctx context.Context, o govern.ApproveOptions) (rep govern.Report, err error) {
 	if o.DryRun {
 		return e.dryApprove(o)
@@ -30,7 +30,7 @@ func (e *Local) Approve(ctx context.Context, o govern.ApproveOptions) (rep gover
 		o.By = t.person(ctx, o.By)
 		gateID, by, to := gateOf(&o, st)
 		if gateID == "" {
-			// The rules know best why there is nothing to approve.
+			// The rules give the best reason why there is nothing to approve.
 			return t.do(governance.Approve{Completion: o.Completion, By: o.By})
 		}
 		if err := t.mayApprove(o); err != nil {
@@ -54,7 +54,7 @@ func (e *Local) Approve(ctx context.Context, o govern.ApproveOptions) (rep gover
 			return err
 		}
 		from := st.Phase
-		in, err := t.approval(o) // an action may have changed what the gate asks for
+		in, err := t.approval(o) // an action may have changed the gate's files
 		if err != nil {
 			return err
 		}
@@ -81,9 +81,10 @@ func (e *Local) Approve(ctx context.Context, o govern.ApproveOptions) (rep gover
 	return rep, err
 }
 
-// gateOf is the pending gate that is meant, who asked for it, and the phase behind it. It settles which of the two is meant.
+// gateOf returns the pending gate, who requested it, and the next phase. It decides whether a phase gate or the run's
+// completion is meant.
 func gateOf(o *govern.ApproveOptions, st *protocol.State) (id, by, to string) {
-	again := governance.Reclaimable(st) // a decline that is taken back
+	again := governance.Reclaimable(st) // a decline that is revoked
 	if o.Either {
 		o.Completion = st.PendingCompletion != nil || again != nil && again.GateType == "run_completion"
 	}
@@ -104,7 +105,7 @@ func (t *transaction) approval(o govern.ApproveOptions) (governance.Approve, err
 	return governance.Approve{Completion: o.Completion, By: o.By, Comment: o.Comment, GateFiles: files}, err
 }
 
-// mayApprove refuses an approval that the rules would refuse now, before any hook or action of the gate runs.
+// mayApprove refuses an approval that the rules would refuse, before any hook or action of the gate runs.
 func (t *transaction) mayApprove(o govern.ApproveOptions) error {
 	in, err := t.approval(o)
 	if err != nil {
@@ -127,7 +128,7 @@ func approvals(st *protocol.State) []protocol.Approval {
 	return nil
 }
 
-// oneOfSeveral records an approval after which another person's is still missing: nothing of the gate runs yet.
+// oneOfSeveral records an approval that still needs another person's: nothing of the gate runs yet.
 func (t *transaction) oneOfSeveral(ctx context.Context, o govern.ApproveOptions, gateID, turn string) (*govern.Report, error) {
 	g, _ := t.run.Config.Gate(gateID)
 	n := len(approvals(t.state())) + 1
@@ -186,7 +187,7 @@ func dryApproval(gateID, to string, g protocol.Gate) string {
 	return text
 }
 
-// gateActions run the commands of a gate, in their order; the first that fails blocks the run.
+// gateActions runs the commands of a gate in order; the first failure blocks the run.
 func (t *transaction) gateActions(ctx context.Context, gateID, by string, completion bool, g protocol.Gate) (*govern.Report, error) {
 	kind, command := "phase_transition", "drawbar govern approve"
 	if completion {
@@ -240,7 +241,7 @@ type shellResult struct {
 	code  int
 }
 
-// shell runs a line that stands in the configuration, as the person who wrote it would.
+// shell runs a line of the configuration in a shell.
 func (t *transaction) shell(ctx context.Context, line string, limit time.Duration, env []string) shellResult {
 	program, args := "/bin/sh", []string{"-c", line}
 	if runtime.GOOS == "windows" {
@@ -249,13 +250,13 @@ func (t *transaction) shell(ctx context.Context, line string, limit time.Duratio
 	return t.command(ctx, t.e.root, program, args, limit, env)
 }
 
-// command runs a program to its end, its tree with it.
+// command runs a program and its process tree to the end.
 func (t *transaction) command(ctx context.Context, dir, program string, args []string, limit time.Duration, env []string) shellResult {
 	const tail = 1200
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	p, err := process.Start(ctx, process.Spec{Path: program, Args: args, Dir: dir, Env: append(append([]string(nil), t.e.o.Environ...), env...),
-		StderrTail: 16 * tail, Merge: true}) // more than is kept, so that a secret at the edge is seen whole
+		StderrTail: 16 * tail, Merge: true}) // more than is kept, so that a secret at the cut is recognized
 	if err != nil {
 		return shellResult{fault: err.Error(), code: -1}
 	}

@@ -21,20 +21,20 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// job is a turn that is ready to be carried, with the lease that keeps others off.
+// job is a turn that is ready to run, with the lease that excludes other processes.
 type job struct {
 	dispatch turnruntime.Dispatch
 	project  *project.Project
 	runtime  turnruntime.Runtime
 	lease    *lease
-	mark     ledger.Mark // the record as the turn found it
+	mark     ledger.Mark // the record when the turn began
 	started  time.Time
 }
 
-// repeat says that the same turn is to be carried again, and how long to wait before it.
+// repeat says that the same turn runs again, after wait.
 type repeat struct{ after time.Duration }
 
-// begin makes a turn ready: the one that waits, or the next. The report is given instead when there is nothing to carry.
+// begin prepares a turn: the active one, or the next. If there is nothing to run, it returns the report instead.
 func (e *Local) begin(ctx context.Context, o govern.StepOptions) (j *job, rep *govern.Report, again *repeat, err error) {
 	if err := e.mayStart(); err != nil {
 		return nil, nil, nil, err
@@ -59,7 +59,7 @@ func (e *Local) begin(ctx context.Context, o govern.StepOptions) (j *job, rep *g
 			return err
 		}
 		if turn != "" && o.Intent != "" {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is active: an intent needs a turn of its own", turn).
+			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is active: an intent needs its own turn", turn).
 				WithHint("%s", governance.NextCommand(t.run))
 		}
 		if turn == "" {
@@ -76,7 +76,8 @@ func (e *Local) begin(ctx context.Context, o govern.StepOptions) (j *job, rep *g
 	return j, rep, again, err
 }
 
-// mayRun refuses a configuration that validates and that no run could finish. What is not built is refused where a run comes to it.
+// mayRun refuses a valid configuration with which no run could finish. Unsupported runtimes are refused later, when a
+// run reaches them.
 func (t *transaction) mayRun() error {
 	var faults []charter.Problem
 	for _, p := range charter.Admission(t.run.Config) {
@@ -95,13 +96,13 @@ func (t *transaction) mayRun() error {
 		WithHint("%s", cmp.Or(faults[0].Hint, governance.NextValidate))
 }
 
-// open brings the run to where a turn can be carried, or says why it cannot be.
+// open brings the run to where a turn can be assigned, or says why it cannot.
 func (t *transaction) open(ctx context.Context, o govern.StepOptions) (*govern.Report, error) {
 	st := t.state()
 	switch st.Status {
 	case protocol.RunCompleted:
 		rep := t.report(govern.OutcomeCompleted)
-		if t.adopted { // nothing else follows that would cover the lines of the other program
+		if t.adopted { // no later transaction would cover the lines of the other program
 			_, err := t.commit(ctx, commitAdopt, "", nil)
 			return &rep, err
 		}
@@ -151,7 +152,7 @@ func (t *transaction) unblock(ctx context.Context, escalation string) error {
 	return t.do(in)
 }
 
-// StartRun begins a run and makes no turn ready.
+// StartRun begins a run without assigning a turn.
 func (e *Local) StartRun(ctx context.Context) (rep govern.Report, err error) {
 	if err := e.mayStart(); err != nil {
 		return govern.Report{}, err
@@ -180,7 +181,7 @@ func (t *transaction) startRun(ctx context.Context, restart bool) error {
 		return err
 	}
 	at := map[string]int{}
-	for _, d := range all { // an override is a later line of the same id
+	for _, d := range all { // an override is a later line with the same id
 		if i, ok := at[d.ID]; ok {
 			active[i] = d
 			continue
@@ -214,7 +215,7 @@ func (t *transaction) startRun(ctx context.Context, restart bool) error {
 	return nil
 }
 
-// overdue applies time limits of the phase and of the run that have passed. Those of turns are kept by whoever carries them.
+// overdue applies expired time limits of the phase and of the run. Those of turns are enforced while they run.
 func (t *transaction) overdue(ctx context.Context) (*govern.Report, error) {
 	for _, due := range governance.Timeouts(t.run, t.e.now()) {
 		if due.Scope == governance.ScopeTurn {
@@ -245,7 +246,7 @@ func (t *transaction) overdue(ctx context.Context) (*govern.Report, error) {
 	return &rep, nil
 }
 
-// choose is the active turn to carry; empty for a new one.
+// choose returns the active turn to run; empty for a new one.
 func (t *transaction) choose(o govern.StepOptions) (string, error) {
 	active := &t.state().ActiveTurns
 	if o.Turn != "" {
@@ -269,7 +270,7 @@ func (t *transaction) choose(o govern.StepOptions) (string, error) {
 		WithHint("choose one: drawbar govern step --turn %s", active.Keys()[0])
 }
 
-// assign makes a new turn ready.
+// assign prepares a new turn.
 func (t *transaction) assign(ctx context.Context, o govern.StepOptions) (*job, *govern.Report, error) {
 	role, why := o.Role, "was requested"
 	if role == "" {
@@ -327,7 +328,7 @@ func (t *transaction) assign(ctx context.Context, o govern.StepOptions) (*job, *
 	return j, rep, nil
 }
 
-// again makes a turn ready that is active already: it was interrupted, given back, or waits for a person.
+// again prepares a turn that is already active: it was interrupted, rejected, or waits for a person.
 func (t *transaction) again(ctx context.Context, o govern.StepOptions, id string) (*job, *govern.Report, error) {
 	turn := t.state().ActiveTurns.At(id)
 	if c := carrier(t.e.root, id); c != nil {
@@ -342,13 +343,14 @@ func (t *transaction) again(ctx context.Context, o govern.StepOptions, id string
 		return nil, nil, err
 	}
 	if len(b.git) > 0 && !t.knows(turn, b) {
-		// Nobody has heard of it, as when the process died that carried the turn.
+		// It has not been submitted, for example because the process that ran the turn died.
 		held, err := t.bound(ctx, turn, nil, false)
 		return nil, held, err
 	}
 	switch turn.Status {
 	case protocol.TurnFailedAcceptance:
-		// A hook or a policy that kept the result out may let it pass now, and a person may have corrected what they staged.
+		// A hook or a policy that stopped the result may let it pass now, and a person may have corrected the staged
+		// file.
 		if _, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole); o.Resume || rt.Type == protocol.RuntimeManual {
 			if data, where, err := project.ReadStaged(t.workRoot(id), id); err == nil {
 				if err := turnruntime.Ready(data); rt.Type == protocol.RuntimeManual && err != nil {
@@ -383,7 +385,7 @@ func (t *transaction) again(ctx context.Context, o govern.StepOptions, id string
 	return t.dispatch(ctx, o, id, t.workRoot(id), nil)
 }
 
-// operatorCommits takes what people committed since the last accepted turn into the record: it never stands in the way.
+// operatorCommits records what people committed since the last accepted turn; such commits never block a turn.
 func (t *transaction) operatorCommits(ctx context.Context, base protocol.Baseline) error {
 	ref := t.state().AcceptedIntegration
 	if ref == nil || base.HeadRef == nil {

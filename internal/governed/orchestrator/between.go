@@ -12,18 +12,18 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// leftFile is where an attempt that gave no acceptance notes how it left the files, in the evidence of its bundle.
+// leftFile is the evidence file in which a failed attempt records the state of the files at its end.
 const leftFile = "workspace-left.json"
 
-// leaveMark notes how an attempt left the files, so that what a person changes before the next one is not taken for the turn's.
-// Without the note everything that changed is the turn's.
+// leaveMark records the files at the end of an attempt, so that a person's changes before the next attempt are not
+// attributed to the turn. Without it, everything that changed is the turn's.
 func (t *transaction) leaveMark(ctx context.Context, id string) {
 	turn := t.state().ActiveTurns.At(id)
 	if turn == nil || turn.Baseline == nil || turn.Worktree != "" || t.work.Kind() != workspace.Git {
 		return
 	}
 	if rt := t.run.Config.Runtimes.At(turn.RuntimeID); rt.Type == protocol.RuntimeManual {
-		return // a person's turn: what people change is the turn's, whether or not a command waits for it
+		return // a person's turn: their changes are the turn's, whether or not a command waits for it
 	}
 	now, err := t.work.Baseline(ctx)
 	if err != nil {
@@ -38,14 +38,14 @@ func (t *transaction) leaveMark(ctx context.Context, id string) {
 	}
 }
 
-// takeUp makes an active turn ready for another attempt: with a deadline that lies ahead, and without what a person changed in
-// files that the turn has not touched.
+// takeUp prepares an active turn for another attempt: with a deadline in the future, and a baseline that includes what
+// a person changed in files that the turn has not touched.
 func (t *transaction) takeUp(ctx context.Context, turn *protocol.Turn) error {
 	in := governance.TakeUp{TurnID: turn.TurnID}
 	path := filepath.Join(t.e.root, filepath.FromSlash(protocol.BundleDir(turn.TurnID)), project.EvidenceDir, leftFile)
 	if b, err := os.ReadFile(path); err == nil && turn.Baseline != nil {
 		var left protocol.Baseline
-		if err := os.Remove(path); err != nil { // it does not hold for the attempt after this one
+		if err := os.Remove(path); err != nil { // it applies to the next attempt only
 			return err
 		}
 		if json.Unmarshal(b, &left) == nil {
@@ -59,8 +59,8 @@ func (t *transaction) takeUp(ctx context.Context, turn *protocol.Turn) error {
 	return t.do(in)
 }
 
-// between is the baseline with the state of now of those files that were left as the baseline has them and differ since; nil when
-// there are none.
+// between returns the baseline, refreshed for files that changed after the attempt although the attempt had not touched
+// them; nil if there are none.
 func between(base, left, now *protocol.Baseline) *protocol.Baseline {
 	b := *base
 	b.DirtySnapshot = base.DirtySnapshot.Clone()
@@ -71,7 +71,7 @@ func between(base, left, now *protocol.Baseline) *protocol.Baseline {
 		then, thenDirty := left.DirtySnapshot.Get(p)
 		is, isDirty := now.DirtySnapshot.Get(p)
 		if wasDirty != thenDirty || was != then || isDirty == thenDirty && is == then {
-			continue // the turn has touched it, or nobody has since
+			continue // the turn has touched it, or it has not changed since
 		}
 		changed = true
 		if isDirty {

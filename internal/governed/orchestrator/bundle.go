@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/prompt"
 )
 
-// gateFiles reads those files of a phase's gate that exist below root.
+// gateFiles reads the existing files of a phase's gate below root.
 func (t *transaction) gateFiles(root, phase string) (map[string]string, error) {
 	files, told, err := project.GateFiles(root, t.run.Config, phase)
 	for _, w := range told {
@@ -17,7 +17,7 @@ func (t *transaction) gateFiles(root, phase string) (map[string]string, error) {
 	return files, err
 }
 
-// gateLines tell a person what the exit gate of the phase will ask for, as the evaluator sees it now.
+// gateLines describes what the exit gate of the phase requires and which of its rules are met now.
 func (t *transaction) gateLines(files map[string]string) []string {
 	cfg, phase := t.run.Config, t.state().Phase
 	p, _ := cfg.Phase(phase)
@@ -43,7 +43,7 @@ func (t *transaction) gateLines(files map[string]string) []string {
 	return lines
 }
 
-// promptInput gathers everything that a turn's bundle is made of. root is where the turn's files are.
+// promptInput collects the contents of a turn's bundle. root is where the turn's files are.
 func (t *transaction) promptInput(turnID, root string, warnings []protocol.AdvisoryWarning) (prompt.Input, error) {
 	turn := t.state().ActiveTurns.At(turnID)
 	cfg := t.run.Config

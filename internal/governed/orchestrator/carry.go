@@ -12,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 )
 
-// Step carries one turn to its acceptance, its block, or its end of attempts.
+// Step runs one turn until it is accepted, is blocked, or has no attempts left.
 func (e *Local) Step(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
 	for {
 		j, rep, again, err := e.begin(ctx, o)
@@ -40,12 +40,12 @@ func (e *Local) Step(ctx context.Context, o govern.StepOptions) (govern.Report, 
 		o.Role, o.Turn, o.Resume = "", rep.TurnID, false
 		if err := e.pause(ctx, again.after); err != nil {
 			rep.Outcome = govern.OutcomeInterrupted
-			return *rep, nil //nolint:nilerr // the caller ended it; the turn stays and the report says so
+			return *rep, nil //nolint:nilerr // the caller cancelled; the turn stays, as the report says
 		}
 	}
 }
 
-// ready leaves a person's turn to them: the bundle is there, nobody waits.
+// ready prepares a person's turn without waiting for it.
 func (e *Local) ready(ctx context.Context, j *job) (govern.Report, error) {
 	if err := j.lease.release(); err != nil {
 		return govern.Report{}, err
@@ -83,8 +83,8 @@ func (e *Local) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// mayCarry checks the turn's runtime as it is at this moment. In a worktree the files that it names have to be those of the project,
-// which were shown.
+// mayCarry checks the turn's runtime as it is now. In a worktree, the files that the runtime names must equal those of
+// the project, which the user has trusted.
 func (e *Local) mayCarry(j *job) error {
 	items := j.project.ItemsOf("runtimes", j.dispatch.RuntimeID)
 	if err := e.trusted(items); err != nil || j.dispatch.WorkDir == e.root {
@@ -103,7 +103,7 @@ func (e *Local) mayCarry(j *job) error {
 	return nil
 }
 
-// carry lets the runtime do the work. No lock is held: it may take hours, and others read and write the record meanwhile.
+// carry runs the turn. No lock is held: it may take hours, and other processes use the record meanwhile.
 func (e *Local) carry(ctx context.Context, j *job) (turnruntime.Outcome, error) {
 	if err := e.mayCarry(j); err != nil {
 		return turnruntime.Outcome{}, err

@@ -15,9 +15,9 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// collect takes what the runtime left: a result is judged, its absence is a failed dispatch.
+// collect processes the end of a runtime: a result is judged, a missing one is a failed dispatch.
 func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o govern.StepOptions) (rep govern.Report, again *repeat, err error) {
-	// What was done is kept also when the caller has ended the command in between.
+	// The work is recorded even if the caller has cancelled meanwhile.
 	ctx = context.WithoutCancel(ctx)
 	id := j.dispatch.Turn.TurnID
 	err = e.locked(ctx, "step", func(t *transaction) error {
@@ -45,7 +45,7 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 			return err
 		}
 		if !out.Staged {
-			// What lies there is not what the worker handed in: a draft, or half a result. It stays.
+			// The staged file was not submitted by the worker: it is a draft, or incomplete. It stays.
 			rep, err = t.nothing(ctx, j, out)
 			t.mark(ctx, id, err)
 			return err
@@ -68,21 +68,21 @@ func (e *Local) collect(ctx context.Context, j *job, out turnruntime.Outcome, o 
 	return rep, again, err
 }
 
-// mark leaves the mark of an attempt that ended without an acceptance and is not followed by another at once.
+// mark calls leaveMark after an attempt that was not accepted, unless the next one starts at once.
 func (t *transaction) mark(ctx context.Context, id string, err error) {
 	if err == nil && t.repeat == nil {
 		t.leaveMark(ctx, id)
 	}
 }
 
-// repeats notes whether the turn is to be carried again.
+// repeats notes that the turn runs again.
 func (t *transaction) repeats(yes bool) {
 	if t.repeat = nil; yes {
 		t.repeat = &repeat{}
 	}
 }
 
-// endedMeanwhile tells how a turn ended that another command decided while it was carried.
+// endedMeanwhile reports a turn that another command decided while it ran.
 func (t *transaction) endedMeanwhile(id string) govern.Outcome {
 	for _, h := range t.run.History {
 		if h.TurnID == id && h.Status != "reissued" {
@@ -92,7 +92,7 @@ func (t *transaction) endedMeanwhile(id string) govern.Outcome {
 	return govern.OutcomeDone
 }
 
-// lived brings into the record what was seen of the worker.
+// lived records what was observed of the worker.
 func (t *transaction) lived(j *job) error {
 	d := &j.dispatch.Turn
 	if !d.WorkerAttachedAt.IsZero() {
@@ -106,8 +106,8 @@ func (t *transaction) lived(j *job) error {
 	return nil
 }
 
-// attempted brings into the record what the attempt used. A conversation that led to a result is gone on with when that result
-// is not acceptable.
+// attempted records what the attempt used. A conversation that led to a result is continued when that result is
+// rejected.
 func (t *transaction) attempted(id string, out turnruntime.Outcome) error {
 	in := governance.Attempted{TurnID: id}
 	if out.Cost != nil {
@@ -125,7 +125,7 @@ func (t *transaction) attempted(id string, out turnruntime.Outcome) error {
 	return t.do(in)
 }
 
-// nothing decides a turn that ended without a result.
+// nothing else decides a turn that ended without a result.
 func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outcome) (govern.Report, error) {
 	id := j.dispatch.Turn.TurnID
 	if out.Cancelled || out.Draft {
@@ -162,7 +162,7 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 	}
 	rep.Hint = out.Hint
 	if do, _, ok := strings.Cut(out.Hint, ", then: "); ok {
-		rep.Hint = do + ", then: " + rep.Next // the record knows what the turn needs
+		rep.Hint = do + ", then: " + rep.Next // the record says what the turn needs
 	}
 	if t.repeat != nil {
 		t.repeat.after = backoff(out.RetryAfter, rep.Attempt)
@@ -171,7 +171,7 @@ func (t *transaction) nothing(ctx context.Context, j *job, out turnruntime.Outco
 	return *rep, nil
 }
 
-// backoff is how long to wait before an attempt that follows one which a passing fault ended.
+// backoff is the wait before an attempt that follows a transient failure.
 func backoff(asked time.Duration, attempt int) time.Duration {
 	const most = 10 * time.Minute
 	if asked > 0 {
@@ -184,7 +184,7 @@ func (t *transaction) dispatchFailed(ctx context.Context, id string, in governan
 	return t.failed(ctx, id, in)
 }
 
-// failed applies the input that says how a dispatch failed, and commits.
+// failed applies the input for a failed dispatch, and commits.
 func (t *transaction) failed(ctx context.Context, id string, in governance.Input) (*govern.Report, error) {
 	turn := t.state().ActiveTurns.At(id)
 	if err := t.do(in); err != nil {
@@ -209,14 +209,14 @@ func (t *transaction) failed(ctx context.Context, id string, in governance.Input
 	return &rep, nil
 }
 
-// failure is why a result does not go into the record.
+// failure is why a result was not accepted.
 type failure struct {
 	code   string
 	stage  protocol.Stage
 	errors []string
 }
 
-// unacceptable records that a result was not taken, and with repair gives the turn back to its role with the reasons while
+// unacceptable records that a result was not accepted. With repair, the role gets the turn back with the reasons while
 // attempts remain.
 func (t *transaction) unacceptable(ctx context.Context, id string, f failure, repair bool) (govern.Report, error) {
 	in := governance.FailAcceptance{TurnID: id, Code: f.code, Stage: f.stage, Errors: f.errors}
@@ -259,7 +259,7 @@ func joined(lines []string) string {
 	return strings.Join(lines[:most], "; ") + fmt.Sprintf("; and %d more", len(lines)-most)
 }
 
-// stagedError is the error of a command that needs a result where none is.
+// stagedError is the error of a command that needs a staged result.
 func stagedError(id string, err error) error {
 	if errors.Is(err, project.ErrNoResult) {
 		return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s has no staged result", id).

@@ -16,7 +16,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// only is the turn that a command means: the named one, or the only one that is active.
+// only returns the turn that a command means: the named one, or the only active one.
 func (t *transaction) only(named, command string) (*protocol.Turn, error) {
 	active := &t.state().ActiveTurns
 	if named != "" {
@@ -38,7 +38,8 @@ func (t *transaction) only(named, command string) (*protocol.Turn, error) {
 		WithHint("choose one: drawbar govern %s --turn %s", command, active.Keys()[0])
 }
 
-// free refuses to decide over a turn that an agent is at work on. A person's turn may be decided while a command waits for it.
+// free refuses to decide about a turn that an agent is working on. A person's turn may be decided while a command waits
+// for it.
 func (t *transaction) free(turn *protocol.Turn) error {
 	c := carrier(t.e.root, turn.TurnID)
 	if c == nil {
@@ -51,7 +52,7 @@ func (t *transaction) free(turn *protocol.Turn) error {
 		WithHint("wait for it (drawbar govern events -f), or stop that command with Ctrl-C")
 }
 
-// Accept takes the staged result of a turn. Its faults are reported and the turn stays for a correction.
+// Accept accepts the staged result of a turn. If it is invalid, its faults are reported and the turn stays active.
 func (e *Local) Accept(ctx context.Context, o govern.AcceptOptions) (rep govern.Report, err error) {
 	if err := e.mayStart(); err != nil {
 		return govern.Report{}, err
@@ -82,7 +83,7 @@ func (e *Local) Accept(ctx context.Context, o govern.AcceptOptions) (rep govern.
 	return rep, err
 }
 
-// Reject refuses the result of a turn: it is tried again while attempts remain, else a person decides.
+// Reject rejects the result of a turn: the turn is repeated while attempts remain, otherwise a person decides.
 func (e *Local) Reject(ctx context.Context, o govern.RejectOptions) (rep govern.Report, err error) {
 	err = e.locked(ctx, "reject", func(t *transaction) error {
 		turn, err := t.only(o.Turn, "reject")
@@ -168,8 +169,8 @@ func (e *Local) Reissue(ctx context.Context, named, reason string) (rep govern.R
 	return rep, err
 }
 
-// Checkpoint commits what an accepted turn changed and no commit has: after a branch moved during its acceptance, or in a
-// project of the original.
+// Checkpoint commits changes of an accepted turn that are not in any commit: after the branch moved during the
+// acceptance, or in a project of the original.
 func (e *Local) Checkpoint(ctx context.Context, named string) (rep govern.Report, err error) {
 	err = e.locked(ctx, "checkpoint", func(t *transaction) error {
 		var entry *protocol.HistoryEntry
@@ -185,7 +186,7 @@ func (e *Local) Checkpoint(ctx context.Context, named string) (rep govern.Report
 		if t.work.Kind() != workspace.Git {
 			return execution.Errorf(execution.CodeConfig, "%s is not a git repository, so nothing can be committed", e.root).WithHint("git init && git add -A && git commit -m start")
 		}
-		// What the branch lacks counts, whatever commit the record names: the branch may have moved away from it.
+		// Compare with the branch, whatever commit the record names: the branch may have left it.
 		base, err := t.work.Baseline(ctx)
 		if err != nil {
 			return err
@@ -208,7 +209,7 @@ func among(list, of []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(p string) bool { return !slices.Contains(of, p) })
 }
 
-// head is the commit that the record knows as accepted.
+// head is the commit that the record lists as accepted.
 func head(st *protocol.State) *string {
 	sha, ok := strings.CutPrefix(text(st.AcceptedIntegration), "git:")
 	if !ok {
@@ -217,7 +218,7 @@ func head(st *protocol.State) *string {
 	return &sha
 }
 
-// Escalate hands the run to a person.
+// Escalate blocks the run until a person decides.
 func (e *Local) Escalate(ctx context.Context, o govern.EscalateOptions) (rep govern.Report, err error) {
 	if err := e.mayStart(); err != nil {
 		return govern.Report{}, err
@@ -240,7 +241,7 @@ func (e *Local) Escalate(ctx context.Context, o govern.EscalateOptions) (rep gov
 	return rep, err
 }
 
-// Unblock resolves an open entry of the human queue and clears the block that it stands for.
+// Unblock resolves an open entry of the human queue and clears the corresponding block.
 func (e *Local) Unblock(ctx context.Context, escalation string) (rep govern.Report, err error) {
 	if err := e.mayStart(); err != nil {
 		return govern.Report{}, err
@@ -261,7 +262,7 @@ func (e *Local) Unblock(ctx context.Context, escalation string) (rep govern.Repo
 	return rep, err
 }
 
-// Resume clears a block and makes the next turn ready, without carrying it.
+// Resume clears a block and prepares the next turn without running it.
 func (e *Local) Resume(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
 	if err := e.mayStart(); err != nil {
 		return govern.Report{}, err
@@ -277,7 +278,7 @@ func (e *Local) Resume(ctx context.Context, o govern.StepOptions) (govern.Report
 	return e.ready(ctx, j)
 }
 
-// Assign makes the next turn ready, without clearing anything and without carrying it.
+// Assign prepares the next turn, without clearing a block and without running it.
 func (e *Local) Assign(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
 	o.Resume = false
 	j, rep, _, err := e.begin(ctx, o)
@@ -290,7 +291,7 @@ func (e *Local) Assign(ctx context.Context, o govern.StepOptions) (govern.Report
 	return e.ready(ctx, j)
 }
 
-// Restart takes up a run whose process died, or begins a new one where the last has ended.
+// Restart continues a run whose process died, or starts a new one if the last has ended.
 func (e *Local) Restart(ctx context.Context, o govern.RestartOptions) (rep govern.Report, err error) {
 	if err := e.mayStart(); err != nil {
 		return govern.Report{}, err
@@ -342,7 +343,7 @@ func (e *Local) Restart(ctx context.Context, o govern.RestartOptions) (rep gover
 	return rep, err
 }
 
-// drift tells what changed in the repository since the last accepted turn.
+// drift reports what changed in the repository since the last accepted turn.
 func (t *transaction) drift(ctx context.Context) error {
 	if t.work.Kind() != workspace.Git {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// dispatch writes the turn's bundle, asks the runtime whether it could, and commits. What the runtime refuses for reasons of
-// this machine leaves nothing behind; what it can never do blocks the run.
+// dispatch writes the turn's bundle, checks that the runtime can run it, and commits. A refusal that depends on this
+// machine leaves nothing behind; one that always applies blocks the run.
 func (t *transaction) dispatch(ctx context.Context, o govern.StepOptions, id, dir string, warnings []protocol.AdvisoryWarning) (*job, *govern.Report, error) {
 	turn := t.state().ActiveTurns.At(id)
 	_, rt, ok := t.run.Config.RuntimeOf(turn.AssignedRole)
@@ -107,7 +107,7 @@ func (t *transaction) prepare(ctx context.Context, o govern.StepOptions, j *job,
 	return nil, nil
 }
 
-// order is what the runtime gets of a turn.
+// order is the dispatch as the runtime gets it.
 func (t *transaction) order(o govern.StepOptions, turn *protocol.Turn, rt protocol.Runtime, dir string, files map[string][]byte) turnruntime.Dispatch {
 	id := turn.TurnID
 	d := turnruntime.Dispatch{
@@ -128,7 +128,7 @@ func (t *transaction) order(o govern.StepOptions, turn *protocol.Turn, rt protoc
 		ms := int(max(1, o.Poll.Milliseconds()))
 		d.Runtime.PollIntervalMS = &ms
 	}
-	if o.Verbose && rt.Type == protocol.RuntimeLocalCLI { // of an agent the caller hears the events
+	if o.Verbose && rt.Type == protocol.RuntimeLocalCLI { // the caller gets an agent's events instead
 		d.Log = logLines(func(line string) {
 			t.e.note(govern.Notice{Kind: govern.NoticeLog, TurnID: id, Role: turn.AssignedRole, Text: line})
 		})
@@ -136,7 +136,7 @@ func (t *transaction) order(o govern.StepOptions, turn *protocol.Turn, rt protoc
 	return d
 }
 
-// logLines takes what a worker prints: one line with every write.
+// logLines forwards a worker's output: one line per write.
 type logLines func(line string)
 
 func (f logLines) Write(b []byte) (int, error) {
@@ -159,7 +159,7 @@ func (t *transaction) roleSession(role string, rt protocol.Runtime) string {
 	return t.state().Sessions.At(role)
 }
 
-// reserved is what the turn may cost.
+// reserved is the budget reserved for the turn.
 func (t *transaction) reserved(turn string) *float64 {
 	if r, ok := t.state().BudgetReservations.Get(turn); ok && r.ReservedUSD > 0 {
 		return &r.ReservedUSD

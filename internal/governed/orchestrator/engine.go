@@ -15,40 +15,40 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
-// Options are what an engine stands on.
+// Options are the dependencies of an engine.
 type Options struct {
 	// Agents runs the agents of runtimes of type agent; nil refuses such turns.
 	Agents govern.Agents
-	// Owner names this process to others who find the project locked: the command that was typed.
+	// Owner describes this process to others that find the project locked: the command that was typed.
 	Owner   string
 	Getenv  func(string) string
 	Environ []string
-	// Notice hears what happens while it does; calls come one at a time. nil drops it.
+	// Notice receives what happens during a command; calls do not overlap. nil discards it.
 	Notice func(govern.Notice)
-	// Approve and Answer are asked by agents in prompt mode; nil means that nobody is there.
+	// Approve and Answer are called by agents in prompt mode; nil means that there is no person to ask.
 	Approve func(context.Context, execution.ApprovalRequired) execution.Decision
 	Answer  func(context.Context, execution.InputRequired) (string, error)
-	// Trust is nil where the user has trusted all that items would run, else the error to end with; it starts and asks nothing. A nil
-	// Trust refuses every item: what a project says runs only after somebody said so.
+	// Trust returns nil if the user has trusted all programs that items would run, else the error to end with; it
+	// starts and asks nothing. A nil Trust refuses every item.
 	Trust func(root string, items []trust.Item) error
 	// LockWait is how long a command waits for another that writes the record; 0 is 5 s.
 	LockWait time.Duration
-	// Crash is called at every step of a transaction. Tests end the process there.
+	// Crash is called at every step of a transaction. Tests end the process in it.
 	Crash func(point string)
 	// Now is the clock; nil is the machine's.
 	Now func() time.Time
 }
 
-// Local is the engine that carries runs in this process. It is safe for concurrent use.
+// Local is the engine that runs turns in this process. It is safe for concurrent use.
 type Local struct {
 	root    string
 	o       Options
 	history ledger.HistoryReader
-	floor   atomic.Int64 // the time of the last transaction that was read, in milliseconds
+	floor   atomic.Int64 // time of the last transaction that was read, in milliseconds
 	work    atomic.Pointer[workspace.Workspace]
 }
 
-// workspace is where the project's files and their repository are. They are looked for again when they are not there any more.
+// workspace returns the project's files and their repository, which are searched again if they have moved.
 func (e *Local) workspace(ctx context.Context) (*workspace.Workspace, error) {
 	if w := e.work.Load(); w != nil && w.Fits() {
 		return w, nil
@@ -62,7 +62,7 @@ func (e *Local) workspace(ctx context.Context) (*workspace.Workspace, error) {
 
 var _ govern.Engine = (*Local)(nil)
 
-// Open makes an engine for the project at root. It reads nothing yet.
+// Open creates an engine for the project at root. It reads nothing yet.
 func Open(root string, o Options) (*Local, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -104,7 +104,8 @@ func (e *Local) trusted(items []trust.Item) error {
 	return trust.Refusal(e.root, pending)
 }
 
-// mayStart refuses a project of which anything is not trusted, before the record is touched. What runs is checked again where it does.
+// mayStart refuses a project that is not entirely trusted, before the record is touched. Trust is checked again when a
+// program runs.
 func (e *Local) mayStart() error {
 	p, err := project.Load(e.root)
 	if err != nil {
@@ -113,7 +114,8 @@ func (e *Local) mayStart() error {
 	return e.trusted(p.Items())
 }
 
-// now is the time, and never before what the record says: a clock that was set back brings no events out of order.
+// now is the current time, but never before the last time in the record: a clock that was set back must not reorder
+// events.
 func (e *Local) now() protocol.Time {
 	return protocol.At(time.UnixMilli(max(e.o.Now().UnixMilli(), e.floor.Load())))
 }
@@ -122,7 +124,7 @@ func (e *Local) note(n govern.Notice) { e.o.Notice(n) }
 
 func (e *Local) warn(text string) { e.note(govern.Notice{Kind: govern.NoticeWarning, Text: text}) }
 
-// mended tells what the ledger repaired.
+// mended reports what the ledger repaired.
 func (e *Local) mended(notes []ledger.Note) {
 	for _, n := range notes {
 		e.note(govern.Notice{Kind: govern.NoticeMended, TurnID: n.TurnID, Text: n.Message})

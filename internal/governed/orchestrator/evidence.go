@@ -13,8 +13,8 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// keepEvidence brings what a runtime left beside the bundle in a turn's worktree to the bundle of the project, which is archived:
-// the worktree goes away. Regular files only, and what is there already stays.
+// keepEvidence copies what a runtime left beside the bundle in a turn's worktree to the bundle of the project, which is
+// archived: the worktree is removed. It copies regular files only, and overwrites none.
 func keepEvidence(worktree, root, turn string) error {
 	from, err := os.OpenRoot(filepath.Join(worktree, filepath.FromSlash(protocol.BundleDir(turn)), project.EvidenceDir))
 	if errors.Is(err, fs.ErrNotExist) {

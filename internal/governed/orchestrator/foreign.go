@@ -13,10 +13,12 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// foreign says what a state that another program wrote decides in a person's place: a gate that waits for one, or the budget. Whoever
-// may write files could write that; AgentXchain leaves no more behind when a person approves with it.
+// foreign names a decision in a state that another program wrote which only a person may make: to pass a gate, or to
+// raise the budget. Any program that writes files could have written it; AgentXchain leaves no more evidence when a
+// person approves with it.
 //
-// adopt says that a person takes the state all the same. They decide no gate that names its approvers, or needs several.
+// adopt says that a person accepts the state anyway. That does not pass a gate that names its approvers or needs
+// several.
 func foreign(c *protocol.Config, sealed, now *protocol.State, adopt bool) error {
 	if adopt {
 		if gate := passedGate(c, sealed, now); gate != "" {
@@ -40,7 +42,7 @@ func foreign(c *protocol.Config, sealed, now *protocol.State, adopt bool) error 
 		WithHint("if a person did, with agentxchain: drawbar govern restart --adopt-state; if nobody did: cp %s/archive/state.json %s", protocol.Dir, protocol.StateFile)
 }
 
-// passedGate is a gate for people that now stands passed and did not.
+// passedGate is a gate for people that is passed now and was not before.
 func passedGate(c *protocol.Config, sealed, now *protocol.State) string {
 	before := sealed
 	if sealed.ID() != now.ID() {
@@ -72,7 +74,7 @@ func passedGate(c *protocol.Config, sealed, now *protocol.State) string {
 	return ""
 }
 
-// agreed reports whether more people agree to a pending gate than before.
+// agreed reports whether a pending gate has more approvals than before.
 func agreed(before, now *protocol.State, gate string) bool {
 	count := func(s *protocol.State) int {
 		switch {
@@ -86,7 +88,7 @@ func agreed(before, now *protocol.State, gate string) bool {
 	return count(now) > count(before)
 }
 
-// auto reports whether the approval policy may open the gate of a phase without a person.
+// auto reports whether the approval policy may pass the gate of a phase without a person.
 func auto(c *protocol.Config, from string, end bool) bool {
 	p := c.ApprovalPolicy
 	switch {
@@ -118,8 +120,8 @@ func raised(c *protocol.Config, sealed, now *protocol.State) bool {
 	return b.SpentUSD < a.SpentUSD-cent/10 || a.RemainingUSD != nil && (b.RemainingUSD == nil || *b.RemainingUSD > *a.RemainingUSD+cent/10)
 }
 
-// livingWorker says that the worker of a turn still runs although nobody carries the turn: the program that started it was killed, and
-// AgentXchain leaves its workers running. It is empty where none does, and where another program has the number of the process by now.
+// livingWorker describes a worker that still runs although the command that started it was killed; AgentXchain leaves
+// its workers running. It is empty if there is none, or if another program has its process id by now.
 func livingWorker(turn *protocol.Turn) string {
 	if turn.WorkerPID < 2 || turn.Status != protocol.TurnRunning && turn.Status != protocol.TurnDispatched && turn.Status != protocol.TurnStarting || !pid.Alive(turn.WorkerPID) {
 		return ""
@@ -132,11 +134,11 @@ func livingWorker(turn *protocol.Turn) string {
 	return fmt.Sprintf("the worker of turn %s (process %d) is still running, but the program that started it is not", turn.TurnID, turn.WorkerPID)
 }
 
-// canRun refuses a role whose runtime does not run yet, before anything is written.
+// canRun refuses a role with an unsupported runtime, before anything is written.
 func (t *transaction) canRun(role string) error {
 	_, rt, ok := t.run.Config.RuntimeOf(role)
 	if !ok {
-		return nil // the dispatch says what is missing
+		return nil // the dispatch reports what is missing
 	}
 	switch rt.Type {
 	case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
@@ -146,7 +148,7 @@ func (t *transaction) canRun(role string) error {
 		WithHint("choose another role: drawbar govern step --role ROLE; or give %s a supported runtime: drawbar govern config set roles.%s.runtime RUNTIME", role, role)
 }
 
-// afterwards runs hooks that come too late to object. One that laid hand on the record blocks the run all the same.
+// afterwards runs hooks that can no longer object. One that tampered with the record still blocks the run.
 func (t *transaction) afterwards(ctx context.Context, phase, turn string, payload map[string]any) {
 	out, err := t.runHooks(ctx, phase, turn, payload)
 	if err != nil {
@@ -159,7 +161,7 @@ func (t *transaction) afterwards(ctx context.Context, phase, turn string, payloa
 	t.e.warn(out.Message)
 	t.tampered = out.Code
 	if t.state().Status == protocol.RunCompleted {
-		return // nothing follows that could be blocked; the audit has it
+		return // the run has ended and cannot be blocked; the audit records it
 	}
 	if _, err := t.objected(ctx, phase, turn, out); err != nil {
 		t.e.warn(err.Error())

@@ -24,7 +24,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// What keeps a turn out of the record because it laid hand on what binds it.
+// Reasons to refuse the result of a turn that changed what binds it.
 const (
 	codeRulesChanged  = "rules_changed"
 	codeRecordChanged = "record_changed"
@@ -32,10 +32,12 @@ const (
 	codeRepositoryChanged = "repository_changed"
 )
 
-// outside refuses a command that an agent types within its own turn: nobody approves, accepts or unblocks what is their own.
+// outside refuses a command that an agent runs within its own turn: an agent must not approve, accept or unblock its
+// own work.
 func (t *transaction) outside() error { return t.e.outside(t.state()) }
 
-// Outside refuses a command that an agent types within its own turn, for those that change what binds it and not the record.
+// Outside refuses a command that an agent runs within its own turn, for commands that change the turn's rules and not
+// the record.
 func (e *Local) Outside() error {
 	v, err := ledger.Read(e.root)
 	if err != nil {
@@ -53,7 +55,8 @@ func (e *Local) outside(st *protocol.State) error {
 		WithHint("write the result to %s; a person runs this command in their own shell", protocol.StagedFile(id))
 }
 
-// rules are what binds a turn whose files are in dir: its project's rules, and what git is told about its repository.
+// rules returns the rules of a turn whose files are in dir: those of its project, and git's configuration of the
+// repository.
 func (t *transaction) rules(ctx context.Context, dir string) (protocol.Ordered[string], error) {
 	all := project.Rules(t.e.root, t.run.Config)
 	if dir == t.e.root {
@@ -69,12 +72,12 @@ func (t *transaction) rules(ctx context.Context, dir string) (protocol.Ordered[s
 	return all, nil
 }
 
-// breach is what a worker changed of what binds its turn.
+// breach lists what a worker changed of what binds its turn.
 type breach struct {
 	rules    []string // files of the project's rules
 	git      []string // what git runs, shows or sends where, and where it keeps the history
 	moved    bool     // git keeps the history somewhere else
-	harmless []string // of git's settings, what runs nothing, hides nothing and leads nowhere
+	harmless []string // git's settings that neither run, hide nor redirect anything
 }
 
 // told is the digest of what was reported about git.
@@ -86,7 +89,7 @@ func (b breach) told() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// breachOf looks at what changed since the turn was dispatched.
+// breachOf compares the rules with those at the dispatch.
 func (t *transaction) breachOf(ctx context.Context, turn *protocol.Turn) (b breach, err error) {
 	if turn.RuleFiles.Len() == 0 {
 		return b, nil
@@ -97,7 +100,7 @@ func (t *transaction) breachOf(ctx context.Context, turn *protocol.Turn) (b brea
 	}
 	b.rules = slices.DeleteFunc(project.RuleChanges(turn.RuleFiles, now), workspace.Binds)
 	if t.work.Kind() != workspace.Git {
-		return b, nil // moved says more than what is no longer there
+		return b, nil // moved is more precise than a list of missing files
 	}
 	for _, r := range workspace.Rebounds(turn.RuleFiles, now) {
 		switch r.Effect {
@@ -115,7 +118,8 @@ func (t *transaction) breachOf(ctx context.Context, turn *protocol.Turn) (b brea
 // survivorLimit bounds how long processes of a turn may take to end.
 const survivorLimit = 5 * time.Second
 
-// survivors ends what lives of turns that nobody carries any more. It could change what git runs between the look at that and git.
+// survivors ends leftover processes of turns that are not running. Such a process could change what git runs after it
+// was checked.
 func (t *transaction) survivors() error {
 	for id, turn := range t.state().ActiveTurns.All() {
 		_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
@@ -139,7 +143,7 @@ func (t *transaction) survivors() error {
 	return nil
 }
 
-// filtering lets git run the content filters that are configured now, unless a turn may have changed them that nobody has judged.
+// filtering lets git run the configured content filters, unless a turn that is not yet judged may have changed them.
 func (t *transaction) filtering(ctx context.Context, doing string) error {
 	for id, turn := range t.state().ActiveTurns.All() {
 		b, err := t.breachOf(ctx, turn)
@@ -149,7 +153,7 @@ func (t *transaction) filtering(ctx context.Context, doing string) error {
 		if len(b.git) == 0 {
 			continue
 		}
-		if doing != "step" && doing != "accept" { // these say it where they decide
+		if doing != "step" && doing != "accept" { // these commands report it when they decide
 			t.e.warn(fmt.Sprintf("turn %s changed your git configuration: %s", id, strings.Join(b.git, "; ")))
 		}
 		return nil
@@ -162,8 +166,9 @@ func (t *transaction) filter(ctx context.Context) (err error) {
 	return err
 }
 
-// moved refuses a turn that left the repository where its result cannot be told from what was there: without git, on another
-// branch, or with a history that no longer holds the commit it began from. Commits on top of that never stand in the way.
+// moved refuses a turn that left the repository in a state in which its changes cannot be determined: without git, on
+// another branch, or with a history that no longer contains the commit it started from. Commits on top of that are
+// fine.
 func (t *transaction) moved(ctx context.Context, turn *protocol.Turn, seen workspace.Observation, person bool) (*govern.Report, error) {
 	base := turn.Baseline
 	if base == nil || base.Kind != string(workspace.Git) || turn.Worktree != "" {
@@ -173,7 +178,7 @@ func (t *transaction) moved(ctx context.Context, turn *protocol.Turn, seen works
 	switch {
 	case t.work.Kind() != workspace.Git:
 		what = "its .git is gone"
-	case base.Detail == nil: // the original's, which names no branch
+	case base.Detail == nil: // assigned by the original, which records no branch
 	case seen.Branch != base.Branch:
 		what = fmt.Sprintf("it was on %s and is now on %s", branchName(base.Branch), branchName(seen.Branch))
 	case base.HeadRef != nil && seen.HeadRef == "":
@@ -200,10 +205,10 @@ func branchName(name string) string {
 	return "branch " + name
 }
 
-// bound refuses a turn whose worker changed its own rules, the record or what git does, before any of its result is looked at: what
-// would judge it may be what it changed. mark is the record as the turn found it; nil where this process did not see it. The report
-// is nil when there is nothing to refuse. A person who does the work is not bound against themselves, and one who types accept takes
-// what they were told of.
+// bound refuses a turn whose worker changed its own rules, the record or what git does, before its result is read,
+// because the check itself may have been changed. mark is the record when the turn began; nil if this process did not
+// see it. The report is nil if there is nothing to refuse. It does not apply to a person's turn, nor to a person who
+// accepts a breach that was reported to them.
 func (t *transaction) bound(ctx context.Context, turn *protocol.Turn, mark ledger.Mark, person bool) (*govern.Report, error) {
 	b, err := t.breachOf(ctx, turn)
 	if err != nil {
@@ -232,13 +237,13 @@ func (t *transaction) bound(ctx context.Context, turn *protocol.Turn, mark ledge
 	return t.refuseBound(ctx, turn.TurnID, codeRecordChanged, altered, person)
 }
 
-// knows reports whether a person has heard of what changed in git, or does the turn's work.
+// knows reports whether a person was told of the changes in git, or does the turn's work.
 func (t *transaction) knows(turn *protocol.Turn, b breach) bool {
 	_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
 	return rt.Type == protocol.RuntimeManual || turn.RulesTold == b.told()
 }
 
-// refuseTold is refuseBound for a breach. Where a person takes it, what git is told now counts.
+// refuseTold is refuseBound for a breach. If a person accepts it, the current git configuration applies.
 func (t *transaction) refuseTold(ctx context.Context, id, code string, b breach, taken bool) (*govern.Report, error) {
 	t.telling = b.told()
 	rep, err := t.refuseBound(ctx, id, code, slices.Concat(b.rules, b.git), taken)
@@ -259,7 +264,7 @@ func (t *transaction) refuseBound(ctx context.Context, id, code string, paths []
 		return nil, nil
 	}
 	what, action := "the rules of the run changed during turn %s: %s",
-		fmt.Sprintf("review the change; undo it (git restore FILE, git config --unset KEY, rm HOOK), or leave it to keep it. Then accept the result: drawbar govern accept --turn %s; or repeat the turn: drawbar govern step --resume", id)
+		fmt.Sprintf("review the change; undo it (git restore FILE, git config --unset KEY, rm HOOK), or keep it. Then accept the result: drawbar govern accept --turn %s; or repeat the turn: drawbar govern step --resume", id)
 	if code == codeRepositoryChanged {
 		what, action = "the repository is not where turn %s started: %s", fmt.Sprintf("restore it (git switch, git reset; mv for a .git that was moved away), or leave it as it is. Then accept the result: drawbar govern accept --turn %s; or repeat the turn: drawbar govern step --resume", id)
 	}
@@ -281,7 +286,7 @@ func (t *transaction) refuseBound(ctx context.Context, id, code string, paths []
 	return &rep, nil
 }
 
-// redactor knows the secrets of this process's environment and of a turn's runtime.
+// redactor redacts the secrets of this process's environment and of a turn's runtime.
 func (t *transaction) redactor(id string) *secret.Redactor {
 	r := secret.New(secret.Environ(t.e.o.Environ))
 	if turn := t.state().ActiveTurns.At(id); turn != nil {
@@ -296,20 +301,20 @@ func (t *transaction) redactor(id string) *secret.Redactor {
 	return r
 }
 
-// withoutSecrets takes secrets out of a staged result before anything of it is written: the record is read by others, and
-// committed. The staged file is written anew with the transaction, as it goes to the archive.
+// withoutSecrets redacts a staged result before any part of it is written: the record is read by others, and committed.
+// The staged file is rewritten by the transaction, as it moves to the archive.
 func (t *transaction) withoutSecrets(id string, s *submission) {
 	clean := cleanResult(t.redactor(id), s.data)
 	if bytes.Equal(clean, s.data) {
 		return
 	}
-	t.e.warn(fmt.Sprintf("a secret was removed from the result of turn %s; the worker has seen it", id))
+	t.e.warn(fmt.Sprintf("a secret was removed from the result of turn %s; the worker knows it", id))
 	if s.data = clean; t.workRoot(id) == t.e.root {
 		t.rewrite(s.where, clean)
 	}
 }
 
-// cleanResult is a staged result without secrets. It stays JSON where it is.
+// cleanResult redacts a staged result, which stays valid JSON.
 func cleanResult(r *secret.Redactor, data []byte) []byte {
 	if json.Valid(data) {
 		return r.JSON(data, nil)
@@ -317,8 +322,8 @@ func cleanResult(r *secret.Redactor, data []byte) []byte {
 	return r.Bytes(data)
 }
 
-// lost tells that a record is missing whose checkpoints the commits name: it is not part of a commit, so a clean sweep or a clone
-// leaves it out.
+// lost warns about a missing record to which checkpoints refer: it is not part of a commit, so git clean or a clone
+// loses it.
 func (t *transaction) lost(ctx context.Context) {
 	if !t.ledger.View().Fresh || t.work.Kind() != workspace.Git {
 		return
@@ -329,7 +334,7 @@ func (t *transaction) lost(ctx context.Context) {
 	}
 }
 
-// ruleFilesOf are those of a turn's files that are rules.
+// ruleFilesOf returns the turn's files that are rules.
 func ruleFilesOf(turn *protocol.Turn, files []string) []string {
 	return slices.DeleteFunc(slices.Clone(files), func(p string) bool { return p != protocol.ConfigFile && !turn.RuleFiles.Has(p) })
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// chained stops a command whose record has lost its hash chain while checkpoints vouch for one: a new chain would cover whatever is
-// there now. A person who adopts goes on without it, and the new chain says so.
+// chained stops a command if the record has lost its hash chain while checkpoints refer to one: a new chain would cover
+// whatever is there now. A person who adopts the state continues without it, and the new chain records that.
 func (t *transaction) chained(ctx context.Context, adopt bool) error {
 	v := t.ledger.View()
 	if v.Fresh || v.Chained() || t.work.Kind() != workspace.Git {
@@ -32,7 +32,7 @@ func (t *transaction) chained(ctx context.Context, adopt bool) error {
 		WithHint("restore it from a backup; to start a new chain from the current files: drawbar govern restart --adopt-state")
 }
 
-// kept stops a command when accepted work of the run is not below HEAD any more. In the usual case it reads two small files.
+// kept stops a command if accepted work of the run is no longer below HEAD. The usual case reads two small files.
 func (t *transaction) kept(ctx context.Context) error {
 	want := head(t.state())
 	if want == nil || t.work.Kind() != workspace.Git {
@@ -53,7 +53,7 @@ func (t *transaction) kept(ctx context.Context) error {
 		switch {
 		case f.Run != t.state().ID():
 		case f.Kind == audit.Changed, f.Kind == audit.Lost && !t.ledger.View().Chained():
-			t.e.warn(f.Message) // without a chain the record is the original's, which did not hold it against commits
+			t.e.warn(f.Message) // without a chain, the record is the original's, which did not check it against commits
 		case slices.Contains([]string{audit.Lost, audit.Uncommitted, audit.Elsewhere}, f.Kind):
 			return execution.Errorf(execution.CodeInvalidStateTransition, "%s", f.Message).WithHint("%s", f.Do)
 		}
@@ -61,7 +61,8 @@ func (t *transaction) kept(ctx context.Context) error {
 	return nil
 }
 
-// giveUp takes the branch as it stands where accepted work is not below HEAD: a person has said so. It is recorded which turns.
+// giveUp continues from the current branch although accepted work is not below HEAD, because a person asked for it. It
+// records the affected turns.
 func (t *transaction) giveUp(ctx context.Context) error {
 	want := head(t.state())
 	if want == nil || t.work.Kind() != workspace.Git {

@@ -12,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/prompt"
 )
 
-// hook runs the hooks of a phase. The report says that one of them stopped the run; it is committed by then.
+// hook runs the hooks of a phase. The report says that one of them stopped the run, which is then already committed.
 func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[string]any) (*govern.Report, error) {
 	hooks := t.run.Config.Hooks.At(phase)
 	if len(hooks) == 0 {
@@ -32,7 +32,7 @@ func (t *transaction) hook(ctx context.Context, phase, turn string, payload map[
 	return &rep, nil
 }
 
-// objected blocks the run for what a hook said, or did.
+// objected blocks the run because a hook denied or tampered with the record.
 func (t *transaction) objected(ctx context.Context, phase, turn string, out phasehook.Outcome) (govern.Report, error) {
 	in := governance.HookBlocked{Phase: phase, Hook: out.Hook, TurnID: turn, Tamper: strings.HasSuffix(out.Code, "_tamper"), Detail: out.Message}
 	if err := t.do(in); err != nil {
@@ -46,9 +46,9 @@ func (t *transaction) objected(ctx context.Context, phase, turn string, out phas
 	return rep, nil
 }
 
-// vetoed is an assignment that a hook does not allow: no turn is made ready, and the run stays where it is.
+// vetoed reports an assignment that a hook denied: no turn is assigned, and the run does not change.
 func (t *transaction) vetoed(ctx context.Context, out phasehook.Outcome) (*govern.Report, error) {
-	if len(t.effects) > 0 { // the run began, or went on
+	if len(t.effects) > 0 { // the run began, or continued
 		if _, err := t.commit(ctx, commitResume, "", nil); err != nil {
 			return nil, err
 		}

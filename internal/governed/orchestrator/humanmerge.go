@@ -13,11 +13,11 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// conflictDir is where the turn's versions of files are kept that a person merged, in the evidence of its bundle.
+// conflictDir holds the turn's versions of files that a person merged, in the evidence of its bundle.
 const conflictDir = "conflict"
 
-// mergedByHand brings the rest of a turn's worktree into the project: its files in conflict are there as a person merged them. It
-// returns the turn's files: what the person committed is theirs. The turn's versions are kept.
+// mergedByHand merges the rest of a turn's worktree into the project: its files in conflict are there as a person
+// merged them. It returns the turn's files; what the person committed is theirs. The turn's versions are kept.
 func (t *transaction) mergedByHand(ctx context.Context, turn *protocol.Turn, root string, files, conflicts []string) ([]string, error) {
 	rest := slices.DeleteFunc(slices.Clone(files), func(p string) bool { return slices.Contains(conflicts, p) })
 	if _, err := t.work.Merge(ctx, turn.TurnID, rest); err != nil {
@@ -42,7 +42,7 @@ func (t *transaction) mergedByHand(ctx context.Context, turn *protocol.Turn, roo
 	return rest, nil
 }
 
-// keepConflicts copies the turn's versions of files into the evidence of its bundle; what is no regular file has none.
+// keepConflicts copies the turn's versions of regular files into the evidence of its bundle.
 func keepConflicts(worktree, root, turn string, paths []string) error {
 	dir, err := project.EvidencePath(root, turn)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance"
 )
 
-// humanQueue makes what waits for a person what human-escalations.jsonl says: the original keeps its tasks there and nowhere else.
-// Tasks of other runs stay out, except the one that is named.
+// humanQueue reads the human queue from human-escalations.jsonl, the only place where the original keeps its tasks.
+// Tasks of other runs are left out, except the named one.
 func (t *transaction) humanQueue(named string) error {
 	lines, err := t.ledger.View().Human()
 	if err != nil {
@@ -21,7 +21,7 @@ func (t *transaction) humanQueue(named string) error {
 	for _, raw := range lines {
 		var e governance.HumanEntry
 		if json.Unmarshal(raw, &e) != nil || e.EscalationID == "" {
-			continue // verify names it
+			continue // verify reports it
 		}
 		switch {
 		case e.Kind == "resolved":

@@ -13,12 +13,12 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// The intake of a project is written with the transaction of the turn that it is about. Commands that take work in write it
+// The intake of a project is written in the transaction of the turn that it concerns. Commands that add work write it
 // themselves.
 
 const stageIntent protocol.Stage = "intent_coverage"
 
-// rewrite has a file written anew with the transaction.
+// rewrite schedules a file to be replaced by the transaction.
 func (t *transaction) rewrite(file string, content []byte) {
 	t.rewritten = maps.Clone(t.rewritten)
 	if t.rewritten == nil {
@@ -35,7 +35,7 @@ func (t *transaction) writeIntent(i protocol.Intent) error {
 	return err
 }
 
-// bind gives the new turn the intent that waits for it. A turn that a delegation has made has its task already.
+// bind assigns the waiting intent to the new turn, unless a delegation gave the turn its task.
 func (t *transaction) bind(in *governance.AssignTurn, now protocol.Time, o govern.StepOptions) error {
 	if o.NoIntent {
 		return nil
@@ -73,14 +73,14 @@ func (t *transaction) bind(in *governance.AssignTurn, now protocol.Time, o gover
 	return t.writeIntent(*chosen)
 }
 
-// dropMarker removes the file that names the intent as the one which comes before everything else.
+// dropMarker removes the file that names the intent to handle first.
 func (t *transaction) dropMarker(id string) {
 	if project.Preempting(t.e.root) == id {
 		t.removed = []string{protocol.PreemptionFile}
 	}
 }
 
-// intentOf is the intent of a turn as it stands now; nil for a turn without one, or when nothing is asked of it any more.
+// intentOf returns the current intent of a turn; nil for a turn without one, or if the intent is closed.
 func (t *transaction) intentOf(turn *protocol.Turn) (*protocol.Intent, error) {
 	var c protocol.IntakeContext
 	if json.Unmarshal(turn.IntakeContext, &c) != nil || c.IntentID == "" {
@@ -93,7 +93,7 @@ func (t *transaction) intentOf(turn *protocol.Turn) (*protocol.Intent, error) {
 	return &i, nil
 }
 
-// covers holds a result against the intent of its turn: what stands in the way of an acceptance, or what is to be known of it.
+// covers compares a result with the intent of its turn: it returns reasons to refuse the result, and warnings.
 func (t *transaction) covers(turn *protocol.Turn, r *protocol.TurnResult) (f *failure, warnings []string) {
 	i, err := t.intentOf(turn)
 	if err != nil {
@@ -124,7 +124,7 @@ func (t *transaction) fulfil(turn *protocol.Turn) error {
 	return t.writeIntent(*i)
 }
 
-// follow moves intents along with the run: into one that begins, and out of a phase that was left.
+// follow moves intents with the run: into one that begins, and out of a phase that ended.
 func (t *transaction) follow() error {
 	st := t.state()
 	began, left := st.ID() != t.before.ID(), st.ID() == t.before.ID() && st.Phase != t.before.Phase && t.before.Phase != ""
@@ -132,7 +132,7 @@ func (t *transaction) follow() error {
 		return nil
 	}
 	for _, i := range project.Intents(t.e.root) {
-		if raw, ok := t.rewritten[protocol.IntentFile(i.IntentID)]; ok { // bound in this very transaction
+		if raw, ok := t.rewritten[protocol.IntentFile(i.IntentID)]; ok { // bound in this transaction
 			i = protocol.Intent{}
 			if err := json.Unmarshal(raw, &i); err != nil {
 				return err

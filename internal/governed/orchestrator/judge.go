@@ -19,20 +19,20 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// submission is a staged result on its way into the record.
+// submission is a staged result that is being judged.
 type submission struct {
 	data      []byte
 	where     string
 	outcome   turnruntime.Outcome
 	started   time.Time
-	repair    bool // give it back with its faults
+	repair    bool // return it to the role with its faults
 	merge     bool // a person has merged the conflict
-	person    bool // who did the work, or takes it, is a person
+	person    bool // a person did the work, or accepts it
 	normalize bool // an empty workspace artifact is a review
 }
 
-// judge decides a staged result: decoded, normalized, validated, held against what was observed, and by the rules. Everything
-// is decided before the first byte of the record changes.
+// judge decides a staged result: it is decoded, normalized, validated, compared with the observed changes, and checked
+// against the rules. Everything is decided before the record changes.
 func (t *transaction) judge(ctx context.Context, id string, s submission) (govern.Report, error) {
 	turn := t.state().ActiveTurns.At(id)
 	t.withoutSecrets(id, &s)
@@ -65,7 +65,7 @@ func orEmpty(r *govern.Report) govern.Report {
 	return *r
 }
 
-// looked is what was seen of a turn's files, and what its result says of them.
+// looked is what was observed of a turn's files, and what its result declares about them.
 type looked struct {
 	root     string // where the turn works
 	base     protocol.Baseline
@@ -74,7 +74,7 @@ type looked struct {
 	unsaid   []string // warnings about the turn's intent
 }
 
-// accept holds a valid result against the workspace and the rules, and commits it.
+// accept checks a valid result against the workspace and the rules, and commits it.
 func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid turnresult.Report, changes []protocol.Change, s submission) (govern.Report, error) {
 	id := turn.TurnID
 	l, held, err := t.look(ctx, turn, valid.Result, s)
@@ -137,7 +137,8 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	return t.acceptedReport(turn, entry, in, sha, s), nil
 }
 
-// look observes what the turn changed and holds it against what its result says. The report says why that is not acceptable.
+// look observes what the turn changed and compares it with its result. The report says why the result is not
+// acceptable.
 func (t *transaction) look(ctx context.Context, turn *protocol.Turn, result *protocol.TurnResult, s submission) (l looked, held *govern.Report, err error) {
 	l.root = t.workRoot(turn.TurnID)
 	if turn.Baseline != nil {
@@ -178,7 +179,7 @@ func (t *transaction) look(ctx context.Context, turn *protocol.Turn, result *pro
 		}
 	}
 	if len(l.compared.Ignored) > 0 {
-		// What a verification made and the turn does not want to keep.
+		// Files that the verification produced and the turn does not keep.
 		left, err := t.work.Discard(ctx, l.base, in, l.compared.Ignored)
 		if err != nil {
 			return l, nil, err
@@ -212,8 +213,8 @@ func (t *transaction) acceptance(ctx context.Context, turn *protocol.Turn, valid
 	return in, err
 }
 
-// merge brings what a turn did in its worktree into the project, or says in the input what collides. It reports whether the worktree
-// has served its turn.
+// merge merges the turn's worktree into the project, or lists the conflicts in the input. It reports whether the
+// worktree can be removed.
 func (t *transaction) merge(ctx context.Context, turn *protocol.Turn, in *governance.AcceptTurn, l looked, s submission) (merged bool, err error) {
 	if turn.Worktree == "" {
 		return false, nil
@@ -250,7 +251,7 @@ func (t *transaction) acceptedReport(turn *protocol.Turn, entry *protocol.Histor
 	return rep
 }
 
-// held reports a result that is valid and that the rules keep out.
+// held reports a result that is valid but refused by the rules.
 func (t *transaction) held(ctx context.Context, id string, not governance.NotAccepted, s submission) (govern.Report, error) {
 	if s.repair && t.state().Status == protocol.RunActive && not.Code != governance.CodeConflict && t.state().ActiveTurns.At(id) != nil {
 		if err := t.do(governance.RejectTurn{TurnID: id, Reason: not.Code, Stage: protocol.StageProtocol, Errors: not.Errors}); err != nil {
@@ -294,7 +295,7 @@ func (t *transaction) entry(id string) *protocol.HistoryEntry {
 	return &protocol.HistoryEntry{TurnID: id}
 }
 
-// observed is what the record says of what was seen.
+// observed is the recorded form of the observation.
 func observed(base protocol.Baseline, seen workspace.Observation) *protocol.Observed {
 	if !seen.Available {
 		return nil
@@ -319,7 +320,7 @@ type checkpoint struct {
 	at    protocol.Time // of the acceptance
 }
 
-// moment is when the commit counts as made.
+// moment is the commit's time.
 func (c *checkpoint) moment(now protocol.Time) protocol.Time {
 	if c.at.IsZero() {
 		return now
@@ -327,9 +328,9 @@ func (c *checkpoint) moment(now protocol.Time) protocol.Time {
 	return c.at
 }
 
-// prepare makes the commit's objects. The head of the record's chain goes into a trailer, so that a record that was rewritten
-// later does not fit its commits. The chain itself does not: it changes between commits too, and would make every working tree
-// dirty and every commit larger than the one before.
+// prepare creates the commit's objects. A trailer names the head of the record's chain, so that a record that is
+// rewritten later does not match its commits. The chain itself is not committed: it also changes between commits, and
+// would leave every work tree dirty and make every commit larger than the one before.
 func (c *checkpoint) prepare(ctx context.Context, w *workspace.Workspace, head string) (ledger.Checkpoint, error) {
 	p, err := w.Prepare(ctx, workspace.CheckpointRequest{
 		Paths:   c.files,
@@ -352,7 +353,7 @@ func applyCheckpoint(ctx context.Context, w *workspace.Workspace, cp ledger.Chec
 	if !errors.Is(err, workspace.ErrMoved) {
 		return err
 	}
-	// Somebody committed in between. Their commit stays below the turn's, which names in a trailer what it was made from.
+	// Somebody committed in between. Their commit stays below the turn's, which names the original commit in a trailer.
 	again, err := w.Rebase(ctx, p)
 	if err == nil {
 		err = w.Apply(ctx, again)

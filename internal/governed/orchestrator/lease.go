@@ -18,8 +18,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// lease says that a turn is being carried out. It is a lock of the system, so a process that dies gives it up, whatever it
-// dies of; who holds it stands in the file for people.
+// lease says that a turn is running. It is a file lock, so the system releases it when the process dies; the file names
+// the holder for people.
 type lease struct {
 	lock *flock.Flock
 	path string
@@ -31,7 +31,7 @@ func leasePath(root, turn string) string {
 	return filepath.Join(root, filepath.FromSlash(protocol.LocksDir), "turn-"+turn+".lock")
 }
 
-// takeLease takes the lease of a turn, or fails with errCarried at once.
+// takeLease takes the lease of a turn, or fails at once with errCarried.
 func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 	path := leasePath(root, turn)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -47,7 +47,7 @@ func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 		if !ok {
 			return nil, errCarried
 		}
-		// The holder before may have removed the file between our opening and our locking it: then this lock holds nobody off.
+		// The previous holder may have removed the file between our open and our lock: such a lock excludes nobody.
 		held, err := l.lock.Stat()
 		if err == nil {
 			if now, err := os.Stat(path); err == nil && os.SameFile(held, now) {
@@ -60,7 +60,7 @@ func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 	}
 	b, err := json.Marshal(govern.Carrier{PID: os.Getpid(), Owner: owner, Since: now.UTC()})
 	if err == nil {
-		err = os.WriteFile(path, b, 0o644) //nolint:gosec // the name of a process is no secret
+		err = os.WriteFile(path, b, 0o644) //nolint:gosec // the name of a process is not a secret
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lease turn %s: %w", turn, err), l.release())
@@ -68,7 +68,7 @@ func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 	return l, nil
 }
 
-// release gives the turn up and removes the file, which a worker may have removed already.
+// release gives up the lease and removes its file, which a worker may have removed already.
 func (l *lease) release() error {
 	err := os.Remove(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func (l *lease) release() error {
 	return errors.Join(err, l.lock.Unlock())
 }
 
-// anyCarried reports whether a turn of the project is being carried out.
+// anyCarried reports whether a turn of the project is running.
 func anyCarried(root string) bool {
 	leases, _ := filepath.Glob(leasePath(root, "*")) // the pattern is well formed
 	return slices.ContainsFunc(leases, func(path string) bool {
@@ -86,11 +86,11 @@ func anyCarried(root string) bool {
 	})
 }
 
-// deadHold is how long a lease may outlive its holder: a program that was being started in the moment when the holder was killed
-// has its open files for an instant more.
+// deadHold is how long a lease may outlive its holder: a program that was starting when the holder was killed has
+// inherited its open files for a moment.
 const deadHold = 2 * time.Second
 
-// carrier tells who carries a turn out; nil when nobody does.
+// carrier returns the process that runs a turn; nil if none does.
 func carrier(root, turn string) *govern.Carrier {
 	path := leasePath(root, turn)
 	for end := time.Now().Add(deadHold); ; time.Sleep(5 * time.Millisecond) {
@@ -98,20 +98,20 @@ func carrier(root, turn string) *govern.Carrier {
 		if err != nil {
 			return nil
 		}
-		l := flock.New(path, flock.SetFlag(os.O_RDONLY)) // a reader makes no file
+		l := flock.New(path, flock.SetFlag(os.O_RDONLY)) // a reader creates no file
 		if ok, err := l.TryRLock(); err != nil || ok {
 			_ = l.Unlock() // nothing is written through it
 			return nil
 		}
 		c := govern.Carrier{}
-		_ = json.Unmarshal(b, &c) // who it is cannot be told from a damaged file, that somebody is there can
+		_ = json.Unmarshal(b, &c) // a damaged file does not say who holds the lock, only that somebody does
 		if c.PID == 0 || pid.Alive(c.PID) || time.Now().After(end) {
 			return &c
 		}
 	}
 }
 
-// carried is the error of a command for a turn that somebody carries out.
+// carried is the error of a command for a turn that another process runs.
 func carried(turn *protocol.Turn, c *govern.Carrier) error {
 	return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s of role %s has been run by %s (process %d) since %s",
 		turn.TurnID, turn.AssignedRole, c.Owner, c.PID, c.Since.Local().Format(time.TimeOnly)).WithHint("watch it: drawbar govern events -f")

@@ -12,9 +12,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// clear takes away what killed processes left of turns that are not active any more, or never came to be: leases, progress,
-// worktrees that were merged, bundles that nobody was given. What holds anybody's work stays. It is only tidiness: what cannot
-// be removed is left for the next time.
+// clear removes what killed processes left of turns that are no longer active, or never became active: leases, progress
+// files, merged worktrees, unassigned bundles. Anything that holds work stays. What cannot be removed is left for the
+// next time.
 func (t *transaction) clear(ctx context.Context) {
 	root := t.e.root
 	for _, turn := range names(root, protocol.LocksDir, "turn-", ".lock") {
@@ -39,22 +39,22 @@ func (t *transaction) clear(ctx context.Context) {
 		return slices.ContainsFunc(t.run.History, func(h protocol.HistoryEntry) bool { return h.TurnID == turn })
 	}
 	for _, turn := range names(root, protocol.WorktreesDir, "turn_", "") {
-		// Without a bundle nobody was sent to work there.
+		// Without a bundle no worker was started there.
 		if !active(turn) && (ended(turn) || !there(protocol.BundleDir(turn))) {
 			_ = t.work.Drop(ctx, turn)
 		}
 	}
 	for _, turn := range names(root, protocol.DispatchDir, "turn_", "") {
-		// A runtime leaves evidence before it starts anything.
+		// A runtime writes evidence before it starts anything.
 		if active(turn) || there(protocol.WorktreesDir+"/"+turn) || there(protocol.BundleDir(turn)+"/"+project.EvidenceDir) || there(protocol.StagedFile(turn)) {
 			continue
 		}
 		_ = os.RemoveAll(filepath.Join(root, filepath.FromSlash(protocol.BundleDir(turn))))
-		_ = os.Remove(filepath.Join(root, filepath.FromSlash(protocol.StagingDir), turn)) // when it is empty
+		_ = os.Remove(filepath.Join(root, filepath.FromSlash(protocol.StagingDir), turn)) // if it is empty
 	}
 }
 
-// names are the turns that entries of a folder are about. Prefix turn_ is part of the name.
+// names returns the turn ids in the entries of a folder. The prefix turn_ is part of the id.
 func names(root, dir, prefix, suffix string) (turns []string) {
 	list, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
 	if err != nil {
@@ -72,7 +72,7 @@ func names(root, dir, prefix, suffix string) (turns []string) {
 	return turns
 }
 
-// clearLease removes a lease that nobody holds.
+// clearLease removes a lease that no process holds.
 func clearLease(path string) {
 	l := flock.New(path, flock.SetFlag(os.O_RDWR))
 	if ok, err := l.TryLock(); err == nil && ok {

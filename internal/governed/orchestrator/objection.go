@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance"
 )
 
-// RuleObjection brings a person's word on an objection into the record. A request that the objection stopped is decided anew.
+// RuleObjection records a person's ruling on an objection. A request that the objection stopped is decided again.
 func (e *Local) RuleObjection(ctx context.Context, o govern.ObjectionOptions) (rep govern.Report, err error) {
 	err = e.locked(ctx, "objections", func(t *transaction) error {
 		files, err := t.gateFiles(t.e.root, t.state().Phase)
@@ -38,7 +38,7 @@ func (e *Local) RuleObjection(ctx context.Context, o govern.ObjectionOptions) (r
 	return rep, err
 }
 
-// person is who decides: whom the caller names, else whom git knows, and the user of the system besides.
+// person is who decides: the person named by the caller, else the git identity, together with the system's user.
 func (t *transaction) person(ctx context.Context, by protocol.Person) protocol.Person {
 	if by.Name == "" && by.Email == "" {
 		by.Name, by.Email = t.work.Identity(ctx)

@@ -12,11 +12,11 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 )
 
-// replayLimit is how long one command of a turn's evidence may take when it is run again.
+// replayLimit is the time limit of each command of a turn's evidence when it is run again.
 const replayLimit = 10 * time.Minute
 
-// replay runs the commands of a turn's evidence again where a policy asks for it; nil where none does. No shell reads them: a
-// command that needs one gives its words in argv.
+// replay runs the commands of a turn's evidence again if a policy requires it; nil if none does. No shell reads them: a
+// command that needs one lists its words in argv.
 func (t *transaction) replay(ctx context.Context, root string, r *protocol.TurnResult) (*govern.Replay, error) {
 	if !governance.NeedsReplay(t.run, r.Role) {
 		return nil, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// Rerun runs the commands again that a turn gives as its evidence, where the turn works, and compares exit codes. It changes nothing
-// of the record; what the commands change in the files is theirs.
+// Rerun runs the commands that a turn gives as its evidence again, where the turn works, and compares exit codes. It
+// does not change the record; the commands may change files.
 func (e *Local) Rerun(ctx context.Context, o govern.RerunOptions) (out govern.Rerun, err error) {
 	err = e.locked(ctx, "verify turn", func(t *transaction) error {
 		v, root, err := t.evidenceOf(o, &out)
@@ -40,7 +40,7 @@ func (e *Local) Rerun(ctx context.Context, o govern.RerunOptions) (out govern.Re
 	return out, err
 }
 
-// evidenceOf is what a turn says of its checks, and where it works.
+// evidenceOf returns the evidence of a turn, and where the turn works.
 func (t *transaction) evidenceOf(o govern.RerunOptions, out *govern.Rerun) (protocol.Verification, string, error) {
 	if !o.Accepted {
 		turn, err := t.only(o.Turn, "verify turn")

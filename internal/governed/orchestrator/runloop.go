@@ -13,7 +13,7 @@ import (
 
 const defaultMaxTurns = 50
 
-// Run carries turns until a person is needed, a limit is reached, or the run ends.
+// Run runs turns until a person is needed, a limit is reached, or the run ends.
 func (e *Local) Run(ctx context.Context, o govern.RunOptions) (govern.RunReport, error) {
 	if o.DryRun {
 		return e.plan()
@@ -57,12 +57,12 @@ func (e *Local) Run(ctx context.Context, o govern.RunOptions) (govern.RunReport,
 	}
 }
 
-// gateStop looks at where the run stands between two turns: what stops it, or nothing. A pending gate passes with AutoApprove,
-// unless it is one that only a person may let pass.
+// gateStop returns what stops the run between two turns, or nil. With AutoApprove a pending gate passes, unless only a
+// person may approve it.
 func (e *Local) gateStop(ctx context.Context, out *govern.RunReport, o govern.RunOptions) govern.Stop {
 	v, err := ledger.Read(e.root)
 	if err != nil {
-		return "" // the next step says it better
+		return "" // the next step has a better message
 	}
 	p, err := project.Load(e.root)
 	if err != nil {
@@ -112,7 +112,7 @@ func (e *Local) maxTurns() int {
 	return defaultMaxTurns
 }
 
-// look is a transaction that only reads: it has no lock and cannot be committed.
+// look is a read-only transaction: it has no lock and cannot be committed.
 func (e *Local) look() (*transaction, error) {
 	p, err := project.Load(e.root)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// Status reads where the run stands.
+// Status returns the current status of the run.
 func (e *Local) Status(_ context.Context) (govern.Status, error) {
 	p, err := project.Load(e.root)
 	if err != nil {
@@ -55,7 +55,7 @@ func (e *Local) Status(_ context.Context) (govern.Status, error) {
 	run := governance.Run{Config: p.Config, State: *st}
 	s.Budget = governance.Budget(run)
 	run.State.Phase = s.Phase
-	if st.ObjectionsThrough != text(st.LastCompletedTurnID) { // of another program, or of before they were kept
+	if st.ObjectionsThrough != text(st.LastCompletedTurnID) { // written by another program, or by a version that did not record them
 		if run.History, err = e.history.Read(v, st.ID()); err != nil {
 			return govern.Status{}, err
 		}
@@ -81,7 +81,7 @@ func (e *Local) Status(_ context.Context) (govern.Status, error) {
 	return s, nil
 }
 
-// next is what to type while no other process carries a turn, as status says it.
+// next is the next command to type, as status shows it, while no other process runs a turn.
 func (e *Local) next(run governance.Run) string {
 	var turns []govern.TurnStatus
 	for id, turn := range run.State.ActiveTurns.All() {
@@ -94,13 +94,13 @@ func (e *Local) next(run governance.Run) string {
 	return next(run, turns)
 }
 
-// staged reports whether there is a result of a turn.
+// staged reports whether a turn has a staged result.
 func (e *Local) staged(turn *protocol.Turn) bool {
 	_, _, err := project.ReadStaged(turnRoot(e.root, turn), turn.TurnID)
 	return err == nil
 }
 
-// next is what to type: about a turn that another terminal carries, to look at it or to hand in what a person did.
+// next is the next command to type: for a turn that another terminal runs, to watch it or to submit a person's work.
 func next(run governance.Run, turns []govern.TurnStatus) string {
 	for _, t := range turns {
 		_, rt, _ := run.Config.RuntimeOf(t.AssignedRole)
@@ -139,7 +139,7 @@ func pending(st *protocol.State) string {
 	return ""
 }
 
-// report is where the run stands now, as the end of a command.
+// report is the state of the run at the end of a command.
 func (t *transaction) report(outcome govern.Outcome) govern.Report {
 	st := t.state()
 	return govern.Report{
@@ -148,7 +148,7 @@ func (t *transaction) report(outcome govern.Outcome) govern.Report {
 	}
 }
 
-// gateFailure is the failure of a gate that this command brought about.
+// gateFailure is a gate failure that this command caused.
 func (t *transaction) gateFailure() *protocol.GateFailure {
 	now, before := t.state().LastGateFailure, t.before.LastGateFailure
 	if now == nil || before != nil && now.FailedAt == before.FailedAt && now.RequestedByTurn == before.RequestedByTurn {
@@ -157,12 +157,12 @@ func (t *transaction) gateFailure() *protocol.GateFailure {
 	return now
 }
 
-// about says which turn a report is about.
+// about adds the turn to a report.
 func about(r *govern.Report, turn *protocol.Turn) {
 	r.TurnID, r.Role, r.RuntimeID, r.Attempt = turn.TurnID, turn.AssignedRole, turn.RuntimeID, turn.Attempt
 }
 
-// outcomeOf is how a command ended whose run now stands at st.
+// outcomeOf is the outcome of a command that leaves the run in state st.
 func outcomeOf(st *protocol.State) govern.Outcome {
 	switch st.Status {
 	case protocol.RunBlocked:

@@ -20,7 +20,8 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// Submit stages the result of a person's turn, when it is valid. Whoever waits for the turn takes it; else the next step does.
+// Submit stages the result of a person's turn if it is valid. A command that waits for the turn accepts it; otherwise
+// the next step does.
 func (e *Local) Submit(ctx context.Context, o govern.SubmitOptions) (rep govern.Report, err error) {
 	err = e.locked(ctx, "submit", func(t *transaction) error {
 		turn, err := t.persons(o.Turn)
@@ -36,7 +37,7 @@ func (e *Local) Submit(ctx context.Context, o govern.SubmitOptions) (rep govern.
 		rep.Changes = changes
 		if valid.Result == nil {
 			rep.Outcome, rep.Code, rep.Stage, rep.Errors = govern.OutcomeFailed, "validation_failed", valid.Failed, turnresult.Errors(valid)
-			rep.Hint = "repeat it: nothing was staged"
+			rep.Hint = "repeat the command: nothing was staged"
 			return nil
 		}
 		rep.Summary, rep.Files, rep.Objections, rep.Decisions = valid.Result.Summary, valid.Result.FilesChanged, valid.Result.Objections, valid.Result.Decisions
@@ -51,8 +52,8 @@ func (e *Local) Submit(ctx context.Context, o govern.SubmitOptions) (rep govern.
 	return rep, err
 }
 
-// CheckSubmission says what stands against one field of a submission that may be half filled in: a fault, or what it would be changed to.
-// It is empty where nothing does. It fails where there is no turn of a person to hand in.
+// CheckSubmission checks one field of a partly filled-in submission. It returns a fault, or what the value would be
+// changed to; empty if the field is valid. It fails if there is no active turn of a person.
 func (e *Local) CheckSubmission(ctx context.Context, o govern.SubmitOptions, field string) (fault string, err error) {
 	err = e.locked(ctx, "submit", func(t *transaction) error {
 		turn, err := t.persons(o.Turn)
@@ -75,7 +76,7 @@ func (e *Local) CheckSubmission(ctx context.Context, o govern.SubmitOptions, fie
 	return fault, err
 }
 
-// persons is the active turn that a person hands in.
+// persons returns the active turn that a person submits.
 func (t *transaction) persons(named string) (*protocol.Turn, error) {
 	turn, err := t.only(named, "submit")
 	if err != nil {
@@ -88,7 +89,7 @@ func (t *transaction) persons(named string) (*protocol.Turn, error) {
 	return turn, nil
 }
 
-// judgeSubmission makes the turn result of a submission and validates it.
+// judgeSubmission builds and validates the turn result of a submission.
 func (t *transaction) judgeSubmission(ctx context.Context, turn *protocol.Turn, s govern.Submission) (data []byte, changes []protocol.Change,
 	valid turnresult.Report, err error) {
 	if data, err = t.result(ctx, turn, s); err != nil {
@@ -103,7 +104,7 @@ func (t *transaction) judgeSubmission(ctx context.Context, turn *protocol.Turn, 
 	return data, changes, turnresult.Validate(in), nil
 }
 
-// result is the turn result of a submission.
+// result builds the turn result of a submission.
 func (t *transaction) result(ctx context.Context, turn *protocol.Turn, s govern.Submission) ([]byte, error) {
 	if err := t.knowIDs(); err != nil {
 		return nil, err
@@ -184,7 +185,7 @@ func orNone[T any](list []T) []T {
 	return list
 }
 
-// freeID is the first id that is not used, after the number last.
+// freeID is the first unused id after the number last.
 func freeID(prefix string, used map[string]bool, last int) (string, int) {
 	for id := range used {
 		if n, err := strconv.Atoi(strings.TrimPrefix(id, prefix)); err == nil && n < 1_000_000 {
@@ -194,7 +195,7 @@ func freeID(prefix string, used map[string]bool, last int) (string, int) {
 	return fmt.Sprintf("%s%03d", prefix, last+1), last + 1
 }
 
-// stage writes a result where the turn's is expected, whole or not at all. A draft that is there stays, unless replace says otherwise.
+// stage writes a staged result atomically. An existing draft is kept, unless replace is set.
 func (t *transaction) stage(turn *protocol.Turn, data []byte, replace bool) error {
 	path := filepath.Join(t.workRoot(turn.TurnID), filepath.FromSlash(protocol.StagedFile(turn.TurnID)))
 	info, err := os.Lstat(path)

@@ -179,11 +179,11 @@ func TestManipulationsAreNamed(t *testing.T) {
 		{"a result in the archive", archived("staging/turn-result.json"), "staging/turn-result.json", false},
 		{"a log in the archive", archived("evidence.log"), "inserted .agentxchain/archive/turns/", false},
 		{"an archived turn gone", func(p *world) { p.remove(protocol.ArchiveDir + "/" + last(p)) }, "missing .agentxchain/archive/turns/", false},
-		{"commits dropped", func(p *world) { p.git("reset", "-q", "--hard", "HEAD~2") }, "its work is gone", false},
+		{"commits dropped", func(p *world) { p.git("reset", "-q", "--hard", "HEAD~2") }, "its work is missing", false},
 		{"a commit amended in content", func(p *world) {
 			p.write("src/"+last(p)+".txt", "forged\n")
 			p.git("commit", "-qa", "--amend", "--no-edit")
-		}, "its files are not those that were accepted", false},
+		}, "its files differ from the accepted ones", false},
 		{"a commit amended in its message", func(p *world) { p.git("commit", "-q", "--amend", "-m", "work") }, "rewritten: ", true},
 		{"the trailers removed", func(p *world) {
 			p.git("-c", "core.commentChar=;", "filter-branch", "-f", "--msg-filter", "grep -v ^Drawbar-Chain-Head: | grep -v ^AgentXchain-", "HEAD")
@@ -269,7 +269,7 @@ func TestLostWorkStopsDecisions(t *testing.T) {
 		was := p.git("rev-parse", "HEAD")
 		p.git("reset", "-q", "--hard", "HEAD~2")
 		_, err := p.engine().Step(t.Context(), govern.StepOptions{})
-		if err == nil || !strings.Contains(err.Error(), "work is gone") || !strings.Contains(hint(err), "git merge "+was[:12]) && !strings.Contains(hint(err), "git merge ") {
+		if err == nil || !strings.Contains(err.Error(), "work is missing") || !strings.Contains(hint(err), "git merge "+was[:12]) && !strings.Contains(hint(err), "git merge ") {
 			t.Fatalf("%v, try %s", err, hint(err))
 		}
 		p.git("merge", "-q", was)

@@ -11,8 +11,8 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// SetTemplate gives the project another template, and notes it in the record. What changes while a turn is active would be taken for
-// its work.
+// SetTemplate changes the project's template, and records that. It is refused while a turn is active, because its
+// changes would be attributed to the turn.
 func (e *Local) SetTemplate(ctx context.Context, id string) (c govern.TemplateChange, err error) {
 	var plan project.TemplatePlan
 	err = e.locked(ctx, "template set", func(t *transaction) error {

@@ -24,8 +24,8 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// transaction is one change of the record in the making. It holds the project's lock. Inputs are applied to run as they
-// come; nothing is on disk before commit.
+// transaction is a change of the record under construction. It holds the project's lock. Inputs are applied to run in
+// memory; nothing is written before commit.
 type transaction struct {
 	e       *Local
 	project *project.Project
@@ -34,30 +34,30 @@ type transaction struct {
 	work    *workspace.Workspace
 	effects []governance.Effect
 	before  protocol.State  // as it was read
-	told    []govern.Notice // what is told once it is on disk
+	told    []govern.Notice // notices to send once it is on disk
 
-	rewritten map[string][]byte // files that are written anew with the next commit
-	removed   []string          // files that are removed with it
+	rewritten map[string][]byte // files to replace with the next commit
+	removed   []string          // files to remove with it
 
-	noted   []string // changes of git's settings, to be recorded with what becomes of the turn
-	telling string   // digest of what a block says of git's settings
+	noted   []string // changes of git's settings, recorded with the decision about the turn
+	telling string   // digest of the git settings that a block reports
 
-	adopted bool // the state is one that another program wrote
+	adopted bool // another program wrote the state
 
-	restored string  // what was put back because something else than drawbar had written the state
-	repeat   *repeat // the turn is to be carried again
+	restored string  // what was restored because another program had written the state
+	repeat   *repeat // the turn runs again
 	tampered string  // how a hook that could only advise tampered with the record
 }
 
-// clockSlack is how far clocks may be apart without a word.
+// clockSlack is the clock difference below which no warning is given.
 const clockSlack = time.Minute
 
-// locked calls fn with the lock of the project held and whatever a crash left finished.
+// locked calls fn with the project's lock held, after completing what a crash left.
 func (e *Local) locked(ctx context.Context, doing string, fn func(*transaction) error) error {
 	return e.lockedAs(ctx, doing, false, fn)
 }
 
-// lockedAs is locked. adopt takes the state as it stands where it is not what the last transaction wrote.
+// lockedAs is locked. adopt accepts a state that differs from what the last transaction wrote.
 func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(*transaction) error) (err error) {
 	p, err := project.Load(e.root)
 	if err != nil {
@@ -103,7 +103,7 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 	return fn(t)
 }
 
-// opened is the transaction of a record: the run as it stands, and what its repair brought.
+// opened is the transaction of an opened record: the current run, and the repairs to report.
 func (e *Local) opened(p *project.Project, l *ledger.Ledger, work *workspace.Workspace) (t *transaction, err error) {
 	notes := l.Notes()
 	e.mended(notes)
@@ -137,12 +137,12 @@ func (e *Local) opened(p *project.Project, l *ledger.Ledger, work *workspace.Wor
 	return t, err
 }
 
-// tell says something once the transaction is on disk.
+// tell sends a notice once the transaction is on disk.
 func (t *transaction) tell(n govern.Notice) { t.told = append(t.told, n) }
 
 func (t *transaction) state() *protocol.State { return &t.run.State }
 
-// do applies an input of now, or says why it is refused and what to type.
+// do applies an input at the current time, or returns why it is refused, with a hint.
 func (t *transaction) do(in governance.Input) error { return t.doAt(t.e.now(), in) }
 
 func (t *transaction) doAt(now protocol.Time, in governance.Input) error {
@@ -177,7 +177,7 @@ func refusal(r governance.Refused) error {
 	return e.WithHint("%s", r.Next)
 }
 
-// knowIDs reads the ids that the record holds. Only an acceptance needs them.
+// knowIDs reads the ids in the record. Only an acceptance needs them.
 func (t *transaction) knowIDs() error {
 	if t.run.DecisionIDs != nil {
 		return nil
@@ -205,7 +205,7 @@ func (t *transaction) knowIDs() error {
 	return nil
 }
 
-// noteSettings puts changes of git's settings into the first event about a turn that was not accepted.
+// noteSettings adds changes of git's settings to the first event about a turn that was not accepted.
 func noteSettings(events []protocol.Event, turn string, noted []string) error {
 	for i, e := range events {
 		if len(noted) == 0 || e.Turn == nil || e.Turn.TurnID != turn {
@@ -223,7 +223,7 @@ func noteSettings(events []protocol.Event, turn string, noted []string) error {
 	return nil
 }
 
-// commit writes what the effects say, all of it or nothing. checkpoint, when given, is the commit of an acceptance.
+// commit writes the effects atomically. checkpoint, if given, is the commit of an acceptance.
 func (t *transaction) commit(ctx context.Context, kind commitKind, turn string, cp *checkpoint) (string, error) {
 	if err := t.follow(); err != nil {
 		return "", err
@@ -248,7 +248,7 @@ func (t *transaction) commit(ctx context.Context, kind commitKind, turn string, 
 		}
 		tx.After = func(made ledger.Checkpoint, tx *ledger.Tx) {
 			sha = made.Commit
-			// The commit belongs to the same moment as the acceptance: the events behind it may not be older.
+			// The commit has the time of the acceptance: the events after it must not be older.
 			run, effects := governance.Transition(t.run, cp.moment(now), governance.Checkpointed{TurnID: turn, SHA: made.Commit, InAcceptance: true})
 			if refused(effects) == nil {
 				t.run = run
@@ -294,7 +294,7 @@ func (t *transaction) repoDecision(id string) (protocol.RepoDecision, error) {
 	return protocol.RepoDecision{}, execution.Errorf(execution.CodeConfig, "%s has no decision %s", protocol.RepoLedgerFile, id)
 }
 
-// people writes what stands in files for people: the human queue with its tasks, and the talk.
+// people writes the files for people: the human queue with its tasks, and the talk.
 func (t *transaction) people(human []governance.HumanEntry, talk string, tx *ledger.Tx) error {
 	for _, h := range human {
 		b, err := protocol.Marshal(h)
@@ -324,7 +324,7 @@ func (t *transaction) people(human []governance.HumanEntry, talk string, tx *led
 	return err
 }
 
-// readOwn reads a file that Drawbar writes for people; empty when there is none.
+// readOwn reads a file that Drawbar writes for people; empty if there is none.
 func (t *transaction) readOwn(name string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(t.e.root, filepath.FromSlash(name)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -343,7 +343,7 @@ func (t *transaction) index(now protocol.Time, tx *ledger.Tx) error {
 	return nil
 }
 
-// fill puts the effects into a transaction. The events that come last are those behind the checkpoint.
+// fill adds the effects to a transaction. late are the events after the checkpoint.
 func (t *transaction) fill(tx *ledger.Tx) (last []protocol.Event, err error) {
 	var human []governance.HumanEntry
 	for _, f := range t.effects {
@@ -399,14 +399,14 @@ func (t *transaction) fill(tx *ledger.Tx) (last []protocol.Event, err error) {
 	return last, t.people(human, talk.String(), tx)
 }
 
-// keepRejected moves a rejected result to where rejected ones are kept.
+// keepRejected moves a rejected result to the folder for rejected results.
 func (t *transaction) keepRejected(f governance.KeepRejected, tx *ledger.Tx) error {
 	data, where, err := project.ReadStaged(t.workRoot(f.TurnID), f.TurnID)
 	if errors.Is(err, project.ErrNoResult) {
 		return nil
 	}
 	if err != nil {
-		// What is too large or no file at all is named in the rejection; it cannot be kept as a file of the record.
+		// A file that is too large or not regular cannot be kept in the record, only named in the rejection.
 		t.e.warn(fmt.Sprintf("cannot keep the rejected result of turn %s: %v", f.TurnID, err))
 		return nil
 	}
@@ -452,7 +452,7 @@ func (t *transaction) session(kind commitKind, now protocol.Time, commit string)
 	return s
 }
 
-// commitKind is what a transaction is for: its name in the journal.
+// commitKind is the kind of a transaction, as named in its journal.
 type commitKind string
 
 const (
@@ -465,7 +465,7 @@ const (
 	commitReissue           commitKind = "reissue_turn"
 	commitInterrupted       commitKind = "interrupted"
 	commitCheckpoint        commitKind = "checkpoint"
-	commitApproval          commitKind = "approval" // one of several
+	commitApproval          commitKind = "approval" // one of several approvals
 	commitApprovePhase      commitKind = "approve_phase"
 	commitApproveCompletion commitKind = "approve_completion"
 	commitDecline           commitKind = "decline"
@@ -477,7 +477,7 @@ const (
 	commitTemplate          commitKind = "template_set"
 )
 
-// reason is what session.json says of such a transaction.
+// reason is the reason in session.json for such a transaction.
 func (k commitKind) reason() string {
 	switch k {
 	case commitAssign:

@@ -14,12 +14,12 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 )
 
-// progressFile is where a turn that is under way says how it goes, for other processes. It is no part of the record.
+// progressFile holds the progress of a running turn for other processes. It is not part of the record.
 func progressFile(root, turn string) string {
 	return filepath.Join(root, filepath.FromSlash(protocol.Dir), "dispatch-progress-"+turn+".json")
 }
 
-// watch hears a runtime and tells it on: to the caller, and to the progress file.
+// watch receives what a runtime reports and forwards it to the caller and to the progress file.
 type watch struct {
 	e *Local
 	j *job
@@ -35,7 +35,7 @@ var _ turnruntime.Watch = (*watch)(nil)
 
 func (w *watch) turn() *protocol.Turn { return &w.j.dispatch.Turn }
 
-// Attached notes the worker's process.
+// Attached records the worker's process.
 func (w *watch) Attached(pid int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,7 +44,7 @@ func (w *watch) Attached(pid int) {
 	w.write(true)
 }
 
-// FirstOutput notes the first sign of life.
+// FirstOutput records the first sign of life.
 func (w *watch) FirstOutput(stream string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +53,7 @@ func (w *watch) FirstOutput(stream string) {
 	w.write(true)
 }
 
-// Progress tells how it goes.
+// Progress forwards progress.
 func (w *watch) Progress(p govern.Progress) {
 	w.mu.Lock()
 	entered := w.live.Stage != string(p.Stage)
@@ -71,13 +71,13 @@ func zero(t time.Time) protocol.Time {
 	return protocol.At(t)
 }
 
-// Event passes an agent's event on.
+// Event forwards an agent's event.
 func (w *watch) Event(ev execution.Event) {
 	w.e.note(govern.Notice{Kind: govern.NoticeEvent, TurnID: w.turn().TurnID, Role: w.j.dispatch.RoleID, Event: &ev})
 }
 
-// write keeps the file at most a second behind: what comes too soon after the last time is written when the second is over. It
-// is only for looking at: a failure to write it stops nothing. The caller holds the lock.
+// write writes the file at most once per second: a change that comes sooner is written when the second is over. The
+// file is only informative, so errors are ignored. The caller holds the lock.
 func (w *watch) write(now bool) {
 	at := w.e.o.Now()
 	if wait := time.Second - at.Sub(w.written); !now && wait > 0 {
@@ -98,7 +98,7 @@ func (w *watch) write(now bool) {
 	_ = atomicfile.Write(progressFile(w.e.root, w.turn().TurnID), b, 0o644, false)
 }
 
-// flush writes what came too soon.
+// flush writes the delayed change.
 func (w *watch) flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +118,7 @@ func (w *watch) close() {
 	_ = os.Remove(progressFile(w.e.root, w.turn().TurnID))
 }
 
-// live reads the progress of a turn; nil when nobody carries it.
+// live reads the progress of a turn; nil if no process runs it.
 func live(root, turn string) *govern.Live {
 	b, err := os.ReadFile(progressFile(root, turn))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// drain is how long processes that a hook leaves behind may keep its output open.
+// drain is how long leftover processes of a hook may keep its output open.
 const drain = 200 * time.Millisecond
 
 // execute calls a hook within its time limit.
@@ -68,7 +68,7 @@ func (r *Runner) spawn(ctx context.Context, phase string, h protocol.Hook, c Cal
 		for _, l := range lines {
 			into, most := &stdout, mostOutput
 			if l.Stream == process.Stderr {
-				into, most = &stderr, 16*mostStderr // more than is kept, so that a secret at the edge is complete
+				into, most = &stderr, 16*mostStderr // more than is kept, so that a secret at the cut is complete
 			}
 			room := most - into.Len()
 			if len(l.Data)+1 > room || l.Truncated {

@@ -40,7 +40,7 @@ func (r *Runner) post(ctx context.Context, h protocol.Hook, input []byte, ran *e
 	maps.Copy(req.Header, headers)
 	client := http.Client{Transport: r.HTTP, CheckRedirect: stayHome}
 	if r.HTTP == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is what net/http makes it
+		t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the format of net/http
 		t.DisableKeepAlives = true
 		client.Transport = t
 		defer t.CloseIdleConnections()
@@ -63,7 +63,7 @@ func (r *Runner) post(ctx context.Context, h protocol.Hook, input []byte, ran *e
 	ran.stdout = body
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		ran.failure = fmt.Sprintf("HTTP status %d: a redirect to another place, which is not followed", resp.StatusCode)
+		ran.failure = fmt.Sprintf("HTTP status %d: a redirect to another host, which is not followed", resp.StatusCode)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		ran.failure = fmt.Sprintf("HTTP status %d", resp.StatusCode)
 	}
@@ -89,8 +89,8 @@ func (r *Runner) headers(h protocol.Hook, redact *secret.Redactor) (http.Header,
 	return headers, nil
 }
 
-// stayHome follows a redirect only on the same host and only if it repeats the same request: the headers are
-// for this host.
+// stayHome follows a redirect only on the same host and only if it repeats the same request: the headers are for this
+// host.
 func stayHome(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if len(via) > 3 || req.Method != http.MethodPost || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {

@@ -1,6 +1,5 @@
-// Package phasehook runs the hooks of a governed project: programs and HTTP services that are notified of a
-// moment of the run and may object to it. It protects the files of the record from them, and writes an audit
-// line for each.
+// Package phasehook runs the hooks of a governed project: programs and HTTP services that are notified at certain
+// points of a run and may object. It protects the files of the record from them, and writes an audit line for each.
 package phasehook
 
 import (
@@ -46,8 +45,8 @@ const (
 	CodeBundleTamper  = "hook_bundle_tamper"
 )
 
-// Outcome is the outcome of a phase's hooks. OK means that the run continues. Blocked is a hook's objection;
-// with neither, a hook tampered with a protected file, which was restored.
+// Outcome is the outcome of a phase's hooks. OK means that the run continues. Blocked is a hook's objection; with
+// neither, a hook tampered with a protected file, which was restored.
 type Outcome struct {
 	OK, Blocked bool
 	Code        string // one of the codes; empty with OK
@@ -167,8 +166,8 @@ func (r *Runner) Run(ctx context.Context, phase string, hooks []protocol.Hook, c
 	return out, nil
 }
 
-// Check finds what would keep hooks from running: a program that is not installed, a variable that is not set.
-// It starts nothing.
+// Check returns what would keep hooks from running: a program that is not installed, a variable that is not set. It
+// starts nothing.
 func (r *Runner) Check(phase string, hooks []protocol.Hook) []error {
 	var faults []error
 	for _, h := range hooks {
@@ -234,14 +233,14 @@ func (r *Runner) one(ctx context.Context, phase string, h protocol.Hook, c Call,
 		out.OK, out.Blocked, out.Code, out.Hook = false, true, CodeBlocked, h.Name
 		out.Message = v.message
 		if out.Message == "" {
-			out.Message = fmt.Sprintf("hook %q objects and does not say why", h.Name)
+			out.Message = fmt.Sprintf("hook %q objects without a reason", h.Name)
 		}
 		return true, nil
 	}
 	if v.verdict == warn && r.Out != nil {
 		text := v.message
 		if text == "" {
-			text = "it does not say why"
+			text = "no reason given"
 		}
 		r.Out(fmt.Sprintf("Hook %s (%s) warns: %s", h.Name, phase, text))
 	}

@@ -27,7 +27,7 @@ var annotationKey = lazy.Regexp(`^[a-z0-9_-]+$`)
 type execution struct {
 	duration time.Duration
 	timedOut bool
-	failure  string // why it could not be called, or how it ended; empty if it ended well
+	failure  string // why it could not be called, or how it failed; empty on success
 	exitCode *int
 	status   int // of HTTP
 	stdout   []byte
@@ -77,7 +77,7 @@ func parseVerdict(data []byte) (judgement, error) {
 	v := judgement{annotations: []Annotation{}}
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if len(data) == 0 {
-		return v, fmt.Errorf("nothing; the minimum is {\"verdict\":\"allow\"}")
+		return v, fmt.Errorf("it is empty; the minimum is {\"verdict\":\"allow\"}")
 	}
 	var raw struct {
 		Verdict     json.RawMessage `json:"verdict"`

@@ -1,5 +1,5 @@
-// Package procenv is the environment of a program that a governed run starts: looking up variables and expanding them in
-// settings.
+// Package procenv provides the environment of a program that a governed run starts: looking up variables and expanding
+// them in settings.
 package procenv
 
 import (
@@ -11,8 +11,8 @@ import (
 // Lookup finds a variable; false means that it is not set.
 type Lookup func(name string) (string, bool)
 
-// Of looks in lists of NAME=value; a later entry of a name wins, and a later list over an earlier one. On Windows the case
-// of names does not count.
+// Of looks in lists of NAME=value; later entries and later lists take precedence. On Windows, names are
+// case-insensitive.
 func Of(environs ...[]string) Lookup {
 	vars := map[string]string{}
 	for _, list := range environs {
@@ -28,7 +28,7 @@ func Of(environs ...[]string) Lookup {
 	}
 }
 
-// Or asks the next one for what this one does not know.
+// Or falls back to next for variables that l does not have.
 func (l Lookup) Or(next Lookup) Lookup {
 	return func(name string) (string, bool) {
 		if v, ok := l(name); ok {
@@ -38,7 +38,8 @@ func (l Lookup) Or(next Lookup) Lookup {
 	}
 }
 
-// Getenv makes a Lookup of a function that cannot tell an empty variable from a missing one: both are missing.
+// Getenv returns a Lookup for a function that cannot distinguish an empty variable from a missing one: both are
+// missing.
 func Getenv(get func(string) string) Lookup {
 	return func(name string) (string, bool) {
 		if get == nil {
@@ -56,8 +57,8 @@ func key(name string) string {
 	return name
 }
 
-// Expand replaces every ${NAME}. Missing names the variables that are not set, in their order, each once; what stands for
-// them stays. An opening ${ without its end, or around something that is no name, is left alone.
+// Expand replaces every ${NAME}. Missing names the variables that are not set, in order, without duplicates; their
+// references are kept. A ${ that is not closed, or around an invalid name, is kept.
 func Expand(text string, lookup Lookup) (expanded string, missing []string) {
 	var b strings.Builder
 	seen := map[string]bool{}
@@ -95,7 +96,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// MissingError says which variables a setting needs.
+// MissingError lists the variables that a setting needs.
 type MissingError struct {
 	Where string   // the setting, such as runtimes.dev.env.API_KEY
 	Names []string // at least one

@@ -35,12 +35,12 @@ const (
 func BuildBundle(in prompt.Input) (map[string][]byte, []string, error) {
 	turn, ok := in.State.ActiveTurns.Get(in.TurnID)
 	if !ok || turn == nil {
-		return nil, nil, execution.Errorf(execution.CodeConfig, "the state has no active turn %s to make a bundle for", in.TurnID).
+		return nil, nil, execution.Errorf(execution.CodeConfig, "the state has no active turn %s", in.TurnID).
 			WithHint("list the active turns: drawbar govern status")
 	}
 	if !in.Config.Roles.Has(turn.AssignedRole) {
-		return nil, nil, execution.Errorf(execution.CodeConfig, "turn %s is assigned to the role %q, which %s does not declare", in.TurnID,
-			turn.AssignedRole, protocol.ConfigFile).WithHint("declare the role again, or drop the turn: drawbar govern reject --turn %s", in.TurnID)
+		return nil, nil, execution.Errorf(execution.CodeConfig, "turn %s is assigned to the role %q, which is not declared in %s", in.TurnID,
+			turn.AssignedRole, protocol.ConfigFile).WithHint("declare the role again, or reject the turn: drawbar govern reject --turn %s", in.TurnID)
 	}
 	assignment, err := prompt.Assignment(in)
 	if err != nil {
@@ -218,7 +218,7 @@ func rank(name string) int {
 
 var attemptDir = lazy.Regexp(`^attempt-\d+(-\d+)?$`)
 
-// setEvidenceAside moves an attempt's evidence to a folder of its own.
+// setEvidenceAside moves an attempt's evidence to its own folder.
 func setEvidenceAside(dir *os.Root, keep string) error {
 	if keep == "" {
 		return nil

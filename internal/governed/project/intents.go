@@ -82,7 +82,7 @@ func IntakeEvent(root, id string) (protocol.IntakeEvent, error) {
 
 func readOne(root, id, file string, v any) error {
 	if !intakeID().MatchString(id) {
-		return execution.Errorf(execution.CodeValidation, "%q is not the id of an intent or event", id).WithHint("drawbar govern intake status")
+		return execution.Errorf(execution.CodeValidation, "%q is not a valid id of an intent or event", id).WithHint("drawbar govern intake status")
 	}
 	b, err := repofile.Read(root, file, intakeSize)
 	if errors.Is(err, fs.ErrNotExist) {

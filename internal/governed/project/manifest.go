@@ -33,8 +33,8 @@ const (
 	maxHashed = 256 << 20
 )
 
-// Seal writes the manifest of a turn's bundle: every file directly in its folder, with size and SHA-256. Call
-// it after the dispatch hooks have run. The assignment says who the bundle is for.
+// Seal writes the manifest of a turn's bundle: every file directly in its folder, with size and SHA-256. Call it after
+// the dispatch hooks have run. The assignment names the turn and role of the bundle.
 func Seal(root, turn string, now time.Time) (protocol.Manifest, error) {
 	dir, err := openBundleDir(root, turn)
 	if err != nil {
@@ -120,7 +120,7 @@ func readBundle(root, turn string, keep bool) (map[string][]byte, protocol.Manif
 	for _, want := range m.Files {
 		switch {
 		case want.Path == manifestFile || !fileName(want.Path):
-			faults = append(faults, protocol.ManifestError{Type: invalidManifest, Path: want.Path, Detail: "the manifest lists what is no file of a bundle"})
+			faults = append(faults, protocol.ManifestError{Type: invalidManifest, Path: want.Path, Detail: "the manifest lists a name that is not a file of a bundle"})
 			continue
 		case declared[want.Path]:
 			faults = append(faults, protocol.ManifestError{Type: invalidManifest, Path: want.Path, Detail: "the manifest lists the file twice"})
@@ -172,7 +172,7 @@ func readManifest(dir *os.Root, turn string) (protocol.Manifest, *protocol.Manif
 		Files   json.RawMessage `json:"files"`
 	}
 	if err := json.Unmarshal(raw, &shape); err != nil {
-		return invalid("the manifest is not JSON of its kind: %v", err)
+		return invalid("the manifest is not valid: %v", err)
 	}
 	if k := protocol.Kind(shape.Version); k != "string" || string(shape.Version) == `""` {
 		return invalid("the manifest has no manifest_version")
@@ -181,10 +181,10 @@ func readManifest(dir *os.Root, turn string) (protocol.Manifest, *protocol.Manif
 		return invalid("the manifest has no array of files")
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return invalid("the manifest is not JSON of its kind: %v", err)
+		return invalid("the manifest is not valid: %v", err)
 	}
 	if m.TurnID != "" && m.TurnID != turn {
-		return invalid("the manifest is that of turn %q", m.TurnID)
+		return invalid("the manifest belongs to turn %q", m.TurnID)
 	}
 	return m, nil
 }

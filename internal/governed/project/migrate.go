@@ -21,7 +21,7 @@ const (
 	legacyLimit   = 16 << 20 // of one file
 )
 
-// legacyFiles are what a project of generation 3 kept beside its configuration.
+// legacyFiles are the files of a generation 3 project besides its configuration.
 var legacyFiles = []string{"lock.json", "state.json", "state.md", "history.jsonl", "log.md"}
 
 var roleID = lazy.Regexp(`^[a-z0-9_-]+$`)
@@ -108,10 +108,10 @@ func Migrate(root string) (Migration, error) {
 	return m, nil
 }
 
-// vacantRecord refuses a folder that has a record: it is a governed project's.
+// vacantRecord refuses a folder with a record: it belongs to a governed project.
 func vacantRecord(root string) error {
 	if _, err := repofile.Read(root, protocol.StateFile, legacyLimit); err == nil {
-		return execution.Errorf(execution.CodeConfig, "%s already exists, and a migration would begin another record", protocol.StateFile).
+		return execution.Errorf(execution.CodeConfig, "%s already exists, but a migration starts a new record", protocol.StateFile).
 			WithHint("move %s aside", protocol.Dir)
 	}
 	return nil
@@ -163,7 +163,7 @@ func (l *legacy) governed(root string, m *Migration) (*protocol.Config, error) {
 	return c, nil
 }
 
-// authorityOf returns a role's write authority by its name: whether it plans, tests or leads reviews.
+// authorityOf derives a role's write authority from its name: whether it plans, tests or leads reviews.
 func authorityOf(id string) protocol.Authority {
 	for _, word := range []string{"pm", "product", "manager", "qa", "test", "quality", "ux", "design", "reviewer", "director", "lead", "architect"} {
 		if strings.Contains(id, word) {
@@ -209,10 +209,10 @@ func (l *legacy) files(root string, c *protocol.Config, m *Migration) (map[strin
 	}
 	m.Backup = protocol.ConfigFile + ".bak"
 	var page strings.Builder
-	fmt.Fprintf(&page, "# Migration\n\n%s was a project of generation 3. Its configuration is in `%s`.\n\nThe old state stood in phase: %s. The first run begins in phase %s.\n\n## Look at\n\n",
+	fmt.Fprintf(&page, "# Migration\n\n%s was a project of generation 3. Its configuration is in `%s`.\n\nThe old state was in phase: %s. The first run begins in phase %s.\n\n## To check\n\n",
 		m.Project, m.Backup, strings.Join(strings.Fields(m.Phase), " "), c.Phases()[0])
 	for _, i := range m.Inferred {
-		fmt.Fprintf(&page, "- roles.%s: %s is %s, which the old configuration did not say\n", i.Role, i.Field, i.Value)
+		fmt.Fprintf(&page, "- roles.%s: %s is %s, which the old configuration did not state\n", i.Role, i.Field, i.Value)
 	}
 	for _, name := range m.Archived {
 		fmt.Fprintf(&page, "- `%s` is copied to `%s/%s`\n", name, legacyDir, name)

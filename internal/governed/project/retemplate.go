@@ -52,7 +52,7 @@ func PlanTemplate(p *Project, id string) (TemplatePlan, error) {
 		return c, nil
 	}
 	if len(t.guidance) == 0 {
-		return c, execution.Errorf(execution.CodeValidation, "the template %s defines a team of its own and cannot be added to a project", id).
+		return c, execution.Errorf(execution.CodeValidation, "the template %s defines its own team and cannot be added to a project", id).
 			WithHint("drawbar govern init --template %s, in a new folder", id)
 	}
 	files := t.planningFiles(p.Config.Project.Name)

@@ -143,7 +143,7 @@ func devRuntime(o ScaffoldOptions) (protocol.Runtime, error) {
 		return refuse("put {prompt} where the prompt belongs, or add --dev-prompt-transport stdin or dispatch_bundle_only",
 			"it is not clear how %q receives the prompt", command)
 	case !has && transport == protocol.TransportArgv:
-		return refuse("put {prompt} where the prompt belongs", "the prompt is to be an argument of %q, which has no {prompt}", command)
+		return refuse("put {prompt} where the prompt belongs", "the prompt must be an argument of %q, which has no {prompt}", command)
 	case has && transport != "" && transport != protocol.TransportArgv:
 		return refuse("remove {prompt}, or use --dev-prompt-transport argv", "%q has {prompt}, but the prompt transport is %s", command, transport)
 	case has:
@@ -154,7 +154,7 @@ func devRuntime(o ScaffoldOptions) (protocol.Runtime, error) {
 		return refuse("quote words that belong together", "--dev-command: %v", err)
 	}
 	if info, err := os.Stat(command); err == nil && info.Mode().IsRegular() {
-		words = []string{command} // a program in a folder whose name contains a blank
+		words = []string{command} // a program in a folder whose name contains a space
 	}
 	rt.Command = protocol.Words{List: words}
 	return rt, nil
@@ -186,8 +186,8 @@ func (t Template) files(c *protocol.Config) (map[string]string, error) {
 		text := scaffolded("prompts/" + id + ".md")
 		if t.local {
 			text = strings.ReplaceAll(text, "\nLeave product files alone.\n", "\nKeep to the planning files; the product is the developer's.\n")
-			text = strings.ReplaceAll(text, "\nYou write below `.planning/` and `.agentxchain/reviews/` only. If you cannot write files at all, put the verdict into your\nresult and do not claim files that you did not change.\n",
-				"\nYou may change product files; repair nothing yourself that the developer should hear about.\n")
+			text = strings.ReplaceAll(text, "\nYou write only below `.planning/` and `.agentxchain/reviews/`. If you cannot write files at all, put the verdict into your\nresult and do not list files that you did not change.\n",
+				"\nYou may change product files, but report problems that the developer should know about instead of fixing them.\n")
 		}
 		if g := t.guidance[id]; g != "" {
 			text += "\n" + guidanceHead + "\n\n" + g + "\n"
@@ -199,7 +199,7 @@ func (t Template) files(c *protocol.Config) (map[string]string, error) {
 	}
 	maps.Copy(files, t.planningFiles(c.Project.Name))
 	files[protocol.PlanningDir+"/ROADMAP.md"] = roadmap(c)
-	files[protocol.TalkFile] = fmt.Sprintf("# %s\n\nWhat each accepted turn handed over, for people to read.\n", c.Project.Name)
+	files[protocol.TalkFile] = fmt.Sprintf("# %s\n\nThe results of accepted turns, for people to read.\n", c.Project.Name)
 	state, err := protocol.MarshalFile(emptyState(c))
 	if err != nil {
 		return nil, err
@@ -233,11 +233,11 @@ func scaffolded(name string) string {
 
 func roadmap(c *protocol.Config) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Roadmap: %s\n\n## Phases\n\n| Phase | Begun by | Ends when |\n|-------|----------|-----------|\n", c.Project.Name)
+	fmt.Fprintf(&b, "# Roadmap: %s\n\n## Phases\n\n| Phase | Started by | Ends when |\n|-------|----------|-----------|\n", c.Project.Name)
 	for name, p := range c.Routing.All() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, p.EntryRole, p.ExitGate)
 	}
-	b.WriteString("\n## Items\n\n(What is built, in which order, and how each item is checked.)\n")
+	b.WriteString("\n## Items\n\n(What is built, in which order, and how each item is verified.)\n")
 	return b.String()
 }
 
@@ -255,7 +255,7 @@ func emptyState(c *protocol.Config) protocol.State {
 	return s
 }
 
-// Ignored are the lines of .gitignore: files that a run leaves beside the work. The prompts belong to the user.
+// Ignored are the lines of .gitignore: files of a run that are not part of the work. The prompts belong to the user.
 func Ignored() []string {
 	lines := []string{".env"}
 	for _, dir := range []string{"dispatch", "staging", "archive", "locks", "transactions", "worktrees", "reviews", "proposed", "reports",
@@ -271,7 +271,7 @@ func Ignored() []string {
 	return append(lines, protocol.TalkFile, protocol.HumanTasksFile)
 }
 
-// builder writes and remembers the files of a new project inside its folder.
+// builder writes the files of a new project and remembers them, to undo them on failure.
 type builder struct {
 	root *os.Root
 	made []string

@@ -102,7 +102,7 @@ func put(d *configfile.Document, keys configfile.Path, want json.RawMessage) err
 	return d.Set(keys, v)
 }
 
-// worse returns an error if the new text has errors that the old one does not have: a broken configuration can
+// worse returns an error if the new text has errors that the old one does not have, so that a broken configuration can
 // be fixed step by step.
 func worse(file string, before, after []byte) error {
 	_, old := charter.Decode(before)

@@ -142,7 +142,7 @@ func TestSetRefuses(t *testing.T) {
 		"a key of a runtime":  {"runtimes.local.dev.comand", "x", "did you mean"},
 		"a wrong type":        {"budget.per_run_max_usd", "much", "is a string, not a number"},
 		"a wrong value":       {"roles.dev.write_authority", "owner", "authoritative"},
-		"a lost runtime":      {"roles.dev.runtime", "nowhere", "does not declare"},
+		"a lost runtime":      {"roles.dev.runtime", "nowhere", "is not declared"},
 		"no JSON":             {"policies", "[", "requires JSON"},
 		"below a text":        {"project.name.first", "x", "no key"},
 		"no key":              {"", "x", "name the key"},

@@ -90,7 +90,7 @@ func stagedError(err error, turn, where string) error {
 		return execution.Errorf(execution.CodeInvalidOutput, "%w: %s, %d MiB at most", err, where, MaxStagedResult>>20).
 			WithHint("write a turn result without file contents to %s", own)
 	case errors.Is(err, ErrStaleStaging):
-		return execution.Errorf(execution.CodeInvalidOutput, "%w: %s is the result of another turn than %s", err, where, turn).
+		return execution.Errorf(execution.CodeInvalidOutput, "%w: %s is the result of a turn other than %s", err, where, turn).
 			WithHint("delete %s, and write the turn result to %s", where, own)
 	case errors.Is(err, ErrNoResult):
 		return execution.Errorf(execution.CodeInvalidOutput, "%w: %s is absent or empty", err, where).

@@ -17,7 +17,7 @@ type Template struct {
 	ID          string `json:"id"`
 	Description string `json:"description"`
 
-	local    bool              // every role writes and is run by a program
+	local    bool              // every role writes and has a program as its runtime
 	planning []string          // further files below .planning/
 	guidance map[string]string // appended to the prompts of roles
 	spec     specGuidance
@@ -28,53 +28,53 @@ type specGuidance struct{ purpose, interfaces, behavior, errors, acceptance stri
 
 var plainSpec = specGuidance{
 	purpose:    "What it does, for whom, and why.",
-	interfaces: "What others call, send or read, exactly.",
+	interfaces: "The exact calls, requests or formats that others use.",
 	behavior:   "What happens, step by step.",
-	errors:     "What can go wrong, and what the user sees then.",
-	acceptance: "The checks that show it works: a command or an action, and what must come out.",
+	errors:     "What can go wrong, and what the user then sees.",
+	acceptance: "The checks that show that it works: a command or an action, and its expected result.",
 }
 
 var templates = []Template{
-	{ID: "generic", Description: "any project: planning, implementation and review with people at the gates", spec: plainSpec},
+	{ID: "generic", Description: "any project: planning, implementation and review, with people at the gates", spec: plainSpec},
 	{ID: "library", Description: "a package that others import: its API, compatibility and release",
 		planning: []string{"public-api.md", "compatibility-policy.md", "release-adoption.md"},
 		guidance: map[string]string{
-			"pm":  "The product is what users import. Decide which names are public and what is promised about them before work begins.",
-			"dev": "Whoever upgrades must not be surprised: a changed signature, error or import path is a change of behavior. Try the package from an empty project.",
-			"qa":  "Install the package as a user would, call what changed, and compare with `.planning/public-api.md` and `.planning/compatibility-policy.md`.",
+			"pm":  "The product is what users import. Decide which names are public, and what they guarantee, before work begins.",
+			"dev": "An upgrade must not break users: a changed signature, error or import path is a change of behavior. Try the package from an empty project.",
+			"qa":  "Install the package as a user would, call what changed, and compare the results with `.planning/public-api.md` and `.planning/compatibility-policy.md`.",
 		},
 		spec: specGuidance{"What the library does, for whom, and its main entry point.", "Every exported name with its signature; see public-api.md.",
-			"What each call does: inputs, results, side effects, use from several threads.", "Wrong arguments, and what callers get then; see compatibility-policy.md.",
-			"Calls with their results; an install and a call from an empty project."}},
+			"What each call does: inputs, results, side effects, concurrent use.", "Invalid arguments and the resulting errors; see compatibility-policy.md.",
+			"Calls with their results; installation and a call from an empty project."}},
 	{ID: "cli-tool", Description: "a command-line program: its commands, platforms and distribution",
 		planning: []string{"command-surface.md", "platform-support.md", "distribution-checklist.md"},
 		guidance: map[string]string{
-			"dev": "Help, error messages and exit codes are the product. Test them, also without a terminal and with a wrong flag.",
-			"qa":  "Run every command that changed: its help, a wrong flag, a missing file, output into a pipe. Install it the way users do.",
+			"dev": "Help, error messages and exit codes are part of the product. Test them, including without a terminal and with a wrong flag.",
+			"qa":  "Run every command that changed: its help, a wrong flag, a missing file, output to a pipe. Install it the way users do.",
 		},
 		spec: specGuidance{"What the program does, for whom, and its main commands.", "Commands, flags, and what goes to standard output and standard error; see command-surface.md.",
-			"What each command does, with its exit codes; what may be repeated safely.", "Wrong flags, missing input, missing rights, no network: the message and what to do next.",
+			"What each command does, with its exit codes, and whether it is safe to repeat.", "Wrong flags, missing input, missing permissions, no network: the message and what to do next.",
 			"Commands with their output and exit code, on each platform."}},
 	{ID: "web-app", Description: "a web application: its flows, interface and browsers",
 		planning: []string{"user-flows.md", "ui-acceptance.md", "browser-support.md"},
 		guidance: map[string]string{
-			"pm": "Name the main flows and the smallest screen before work begins: what is vague here is built twice.",
-			"qa": "Walk through each flow on a small and a large screen, with the keyboard alone, with no data and with a failing network. What looks broken is a defect.",
+			"pm": "Define the main flows and the smallest supported screen before work begins.",
+			"qa": "Walk through each flow on a small and a large screen, with only the keyboard, without data and with a failing network. Report everything that looks broken as a defect.",
 		},
-		spec: specGuidance{"What users do with it, and the flow that matters most.", "Screens, addresses and actions; see user-flows.md.",
+		spec: specGuidance{"What users do with it, and the flow that matters most.", "Screens, URLs and actions; see user-flows.md.",
 			"What happens in each flow, from loading to saving.", "No network, wrong input, expired login, no data; see ui-acceptance.md.",
 			"Flows with what must be visible at the end, on each supported screen."}},
 	{ID: "api-service", Description: "a backend service: its contract, operations and error budget",
 		planning: []string{"api-contract.md", "operational-readiness.md", "error-budget.md"},
 		guidance: map[string]string{
-			"pm":  "Settle the contract with callers, and what operations must bear, before work begins.",
-			"dev": "A changed field, status or migration reaches others. Say so in the notes, and keep the way back open.",
-			"qa":  "Call each endpoint with right, wrong and no credentials, with broken bodies and with a dependency down. Compare with `.planning/api-contract.md`.",
+			"pm":  "Define the contract with callers and the operational requirements before work begins.",
+			"dev": "A changed field, status or migration affects others. Describe it in the notes, and keep a way to roll back.",
+			"qa":  "Call each endpoint with valid, invalid and no credentials, with malformed bodies and with a dependency down. Compare with `.planning/api-contract.md`.",
 		},
-		spec: specGuidance{"What the service answers, for whom, and why it stands alone.", "Endpoints with requests and responses; see api-contract.md.",
-			"A request from arrival to answer: caches, limits, work in the background.", "Each status it gives, and what happens when a dependency fails; see error-budget.md.",
-			"Requests with status and body, also refused ones."}},
-	{ID: "full-local-cli", Description: "every role is carried out by a program and may write; people stand at the gates", local: true, spec: plainSpec},
+		spec: specGuidance{"What the service does, for whom, and why it is a separate service.", "Endpoints with requests and responses; see api-contract.md.",
+			"A request from arrival to response: caches, limits, background work.", "Each status it returns, and what happens when a dependency fails; see error-budget.md.",
+			"Requests with status and body, including refused ones."}},
+	{ID: "full-local-cli", Description: "every role is performed by a program and may write; people approve at the gates", local: true, spec: plainSpec},
 }
 
 // Templates are the templates of Scaffold, the default first.
@@ -133,10 +133,10 @@ func (t Template) config(o ScaffoldOptions, dev protocol.Runtime) *protocol.Conf
 // staff declares the roles with their runtimes and prompts.
 func (t Template) staff(c *protocol.Config, o ScaffoldOptions, dev protocol.Runtime) {
 	titles := map[string][2]string{
-		"pm":           {"Product Manager", "Protect user value, keep the scope clear, and say how each result is recognised."},
+		"pm":           {"Product Manager", "Protect user value, keep the scope clear, and state how each result is verified."},
 		"dev":          {"Developer", "Build what was approved and show that it works."},
-		"qa":           {"QA", "Doubt the result: correctness, coverage of the criteria, readiness to ship."},
-		"eng_director": {"Engineering Director", "End technical deadlocks and keep the whole coherent."},
+		"qa":           {"QA", "Challenge the result: correctness, coverage of the criteria, readiness to ship."},
+		"eng_director": {"Engineering Director", "Resolve technical deadlocks and keep the whole coherent."},
 	}
 	for _, id := range scaffoldRoles {
 		role := protocol.Role{Title: titles[id][0], Mandate: titles[id][1], WriteAuthority: protocol.ReviewOnly}

@@ -13,8 +13,8 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
-// Items are what agentxchain.json would run on this machine: programs and agents of runtimes, hooks, gate actions, and the commands that
-// a policy has run again. A person's runtime runs nothing.
+// Items are the programs that agentxchain.json would run on this machine: programs and agents of runtimes, hooks, gate
+// actions, and the commands that a policy runs again. A person's runtime runs nothing.
 func (p *Project) Items() []trust.Item {
 	var items []trust.Item
 	for id, rt := range p.Config.Runtimes.All() {
@@ -72,8 +72,8 @@ func (p *Project) runtimeItem(id string, rt protocol.Runtime) trust.Item {
 	return p.item(p.runtimePlace(id), dir, text, named(words, rt.Env)...)
 }
 
-// named are the words of a command that may name files of the project: variables can too, and a PATH of its own says where its
-// program is.
+// named are the words of a command that may name files of the project. Variables may name files too, and a PATH decides
+// where the program is found.
 func named(command []string, env protocol.Ordered[string]) []string {
 	words := slices.Clone(command)
 	for name, value := range env.All() {
@@ -87,7 +87,7 @@ func named(command []string, env protocol.Ordered[string]) []string {
 	return words
 }
 
-// runtimePlace is where a runtime is declared: one of the first edition in its role.
+// runtimePlace is where a runtime is declared: in its role for the first edition.
 func (p *Project) runtimePlace(id string) configfile.Path {
 	if !p.Declared.Runtimes.Has(id) {
 		for role, r := range p.Config.Roles.All() {
@@ -99,7 +99,7 @@ func (p *Project) runtimePlace(id string) configfile.Path {
 	return configfile.Path{"runtimes", id}
 }
 
-// describe writes what runs and everything else that stands beside it.
+// describe lists what runs and every other setting of it.
 func describe(v any, kind string, command []string, other string) string {
 	text := kind + ": " + trust.Quote(command)
 	if len(command) == 0 {
@@ -126,8 +126,8 @@ func covers(path, place string) bool {
 	return place == path || strings.HasPrefix(place, path+".")
 }
 
-// Written are the items that a change of the user's made, by a value that they wrote at path: what stands at or below it, what was not
-// there before, and what they had trusted before they changed it. before is nil where there was no valid configuration.
+// Written are the items that a user's change at path wrote: those at or below it, new ones, and those that the user had
+// trusted before the change. before is nil if there was no valid configuration.
 func Written(store trust.Store, before, after *Project, path configfile.Path) ([]trust.Item, error) {
 	var had []trust.Item
 	if before != nil {
@@ -151,7 +151,7 @@ func Written(store trust.Store, before, after *Project, path configfile.Path) ([
 	return items, nil
 }
 
-// Keys is the path of keys that a dotted path means, as Set takes it.
+// Keys is the path of keys for a dotted path, as Set takes it.
 func Keys(root, path string) (configfile.Path, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {

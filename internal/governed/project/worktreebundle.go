@@ -7,8 +7,8 @@ import (
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
-// CopyBundle copies a turn's sealed bundle into a worktree, at the same place below it, so that the paths of the assignment
-// hold there. What does not match the manifest is not copied, and the faults are returned.
+// CopyBundle copies a turn's sealed bundle to the same path in a worktree, so that the paths of the assignment are
+// valid there. Files that do not match the manifest are not copied, and the faults are returned.
 func CopyBundle(root, worktree, turn string) ([]protocol.ManifestError, error) {
 	files, m, faults := ReadBundle(root, turn)
 	if len(faults) > 0 {

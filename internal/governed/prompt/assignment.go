@@ -16,10 +16,10 @@ const (
 	ContextFile    = "CONTEXT.md"
 )
 
-// defaultTimeoutMS is how long a turn of the first edition may take when nothing else is said.
+// defaultTimeoutMS is the default time limit of a turn of the first edition.
 const defaultTimeoutMS = 1_200_000
 
-// Assignment is ASSIGNMENT.json as a value. A role of the first edition gets that edition's fields besides.
+// Assignment returns ASSIGNMENT.json as a value. A role of the first edition gets that edition's additional fields.
 func Assignment(in Input) (protocol.Assignment, error) {
 	t, r := in.turn(), in.role()
 	a := protocol.Assignment{
@@ -54,7 +54,7 @@ func Assignment(in Input) (protocol.Assignment, error) {
 	return a, nil
 }
 
-// timeoutMS is the time of a turn: the role's own, else what its deadline leaves, else twenty minutes.
+// timeoutMS is the time limit of a turn: the role's own, else the time until its deadline, else twenty minutes.
 func (in *Input) timeoutMS() int64 {
 	if ms := in.runtime().TimeoutMS; ms != nil {
 		return int64(*ms)
@@ -78,11 +78,11 @@ func set(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// reference to a variable of the environment, and nothing else.
+// a reference to an environment variable and nothing else
 var envReference = lazy.Regexp(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
-// withoutValues copies an adapter's settings without the values of env and headers, at any depth: the names stay, and a
-// value that is nothing but ${NAME}, as the configuration has it. A literal one may be a secret and becomes empty.
+// withoutValues copies an adapter's settings without the values of env and headers, at any depth. Names stay, and so
+// does a value that is only ${NAME}. A literal value may be a secret and becomes empty.
 func withoutValues(raw json.RawMessage) (json.RawMessage, error) {
 	switch protocol.Kind(raw) {
 	case "object":
@@ -123,7 +123,8 @@ func withoutValues(raw json.RawMessage) (json.RawMessage, error) {
 	return protocol.Marshal(o)
 }
 
-// withheld keeps the names of an object, and the values that only refer to a variable. What is no object is dropped whole.
+// withheld keeps the names of an object, and the values that only refer to a variable. Anything but an object is
+// dropped.
 func withheld(raw json.RawMessage) (json.RawMessage, error) {
 	var o protocol.Ordered[json.RawMessage]
 	if protocol.Kind(raw) != "object" {

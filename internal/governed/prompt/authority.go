@@ -4,7 +4,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// authority says what the role may write, and how that is checked.
+// authority states what the role may write, and how that is checked.
 func (in *Input) authority(d *doc) {
 	a := in.role().WriteAuthority
 	if a == "" {
@@ -17,9 +17,9 @@ func (in *Input) authority(d *doc) {
 	case protocol.Proposed:
 		in.proposer(d)
 	case protocol.Authoritative:
-		d.line("- You may change files of the project.")
-		d.line("- List every file that you created, changed or deleted in `files_changed`. The orchestrator compares the list with what it sees.")
-		d.line("- Set `artifact.type` to `workspace`, or to `commit` when you committed yourself.")
+		d.line("- You may change product files.")
+		d.line("- List every file that you created, changed or deleted in `files_changed`. The orchestrator compares the list with the actual changes.")
+		d.line("- Set `artifact.type` to `workspace`, or to `commit` if you committed yourself.")
 	}
 	d.gap()
 	if a == protocol.Authoritative && in.State.Phase == "implementation" {
@@ -30,12 +30,12 @@ func (in *Input) authority(d *doc) {
 }
 
 func (in *Input) reviewer(d *doc) {
-	d.line("- You must not change files of the product.")
+	d.line("- You must not change product files.")
 	if in.remote() {
 		d.linef("- You cannot write files at all. Your accepted review is stored as %s.", code(protocol.ReviewsDir+"/"+in.TurnID+"-"+in.roleID()+"-review.md"))
-		d.line("- Leave `files_changed` empty; say what you found in `summary`, `decisions`, `objections` and `verification.evidence_summary`.")
+		d.line("- Leave `files_changed` empty; report your findings in `summary`, `decisions`, `objections` and `verification.evidence_summary`.")
 	} else {
-		d.linef("- You may write below %s and %s, and list those files in `files_changed`. Anything else that changes is held against the turn.",
+		d.linef("- You may write below %s and %s, and list those files in `files_changed`. Any other change makes the turn invalid.",
 			code(protocol.PlanningDir+"/"), code(protocol.ReviewsDir+"/"))
 	}
 	d.line("- Set `artifact.type` to `review`.")
@@ -48,13 +48,13 @@ func (in *Input) proposer(d *doc) {
 		return
 	}
 	d.linef("- You cannot write files. Return every change in `proposed_changes`; it is stored below %s for review.", code(protocol.ProposedDir+"/"+in.TurnID+"/"))
-	d.line("- Each entry has `path`, `action` (`create`, `modify` or `delete`) and, but for `delete`, the whole new `content`.")
+	d.line("- Each entry has `path`, `action` (`create`, `modify` or `delete`) and, except for `delete`, the complete new `content`.")
 	d.line("- Paths are relative to the project and stay inside it.")
 	d.line("- Set `artifact.type` to `patch`, and list the same paths in `files_changed`.")
-	d.line("- Only a turn that asks for the end of the run may come without `proposed_changes`; its `artifact.type` is `review`.")
+	d.line("- Only a turn that requests the end of the run may omit `proposed_changes`; its `artifact.type` is `review`.")
 }
 
-// responsibilities are the artifacts of the phase that this role answers for.
+// responsibilities lists the artifacts of the phase for which this role is responsible.
 func (in *Input) responsibilities(d *doc) {
 	var own []protocol.Artifact
 	for _, a := range in.artifacts() {
@@ -68,9 +68,9 @@ func (in *Input) responsibilities(d *doc) {
 	attest := in.role().WriteAuthority == protocol.ReviewOnly
 	d.para("## Workflow-Kit Responsibilities")
 	if attest {
-		d.para("You answer for reviewing and attesting to these artifacts of phase %s:", code(in.State.Phase))
+		d.para("You are responsible for reviewing and attesting to these artifacts of phase %s:", code(in.State.Phase))
 	} else {
-		d.para("You answer for producing these artifacts of phase %s:", code(in.State.Phase))
+		d.para("You are responsible for producing these artifacts of phase %s:", code(in.State.Phase))
 	}
 	for _, a := range own {
 		need := "required"
@@ -81,18 +81,18 @@ func (in *Input) responsibilities(d *doc) {
 	}
 	d.gap()
 	if attest {
-		d.line("Confirm that each one exists and is good enough. Do not ask for the next phase while a required one is missing or wrong:")
+		d.line("Confirm that each one exists and is good enough. Do not request the next phase while a required one is missing or wrong:")
 		if in.remote() {
-			d.para("say so in an objection, and propose the role that can write it.")
+			d.para("raise an objection, and propose the role that can write it.")
 		} else {
-			d.para("write it where your authority reaches, else say so in an objection and propose the role that can write it.")
+			d.para("write it if your authority allows, else raise an objection and propose the role that can write it.")
 		}
 	} else {
-		d.para("Do not ask for the next phase or the end of the run while a required one is missing or incomplete.")
+		d.para("Do not request the next phase or the end of the run while a required one is missing or incomplete.")
 	}
 }
 
-// presence says whether a file is there.
+// presence states whether a file exists.
 func presence(there bool) string {
 	if there {
 		return "exists"
@@ -100,7 +100,7 @@ func presence(there bool) string {
 	return "MISSING"
 }
 
-// rulesOf says in words what an artifact is held to.
+// rulesOf describes the content rules of an artifact.
 func rulesOf(a protocol.Artifact) string {
 	var sections []string
 	if a.SemanticsConfig != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Context is CONTEXT.md: where the run stands, what came before, and what the phase still needs. Its headers are fixed: a
-// compressor of contexts cuts the document by them. A section without content is left out.
+// Context returns CONTEXT.md: the state of the run, what came before, and what the phase still needs. Its headings are
+// fixed, because context compressors cut the document at them. A section without content is left out.
 func Context(in Input) string {
 	d := &doc{}
 	d.para("# Execution Context")
@@ -65,7 +65,7 @@ func (in *Input) intakeContext(d *doc) {
 	d.gap()
 }
 
-// items is a field whose value is a list.
+// items writes a field whose value is a list.
 func (d *doc) items(name string, list []string) {
 	if len(list) == 0 {
 		return
@@ -134,7 +134,7 @@ func (in *Input) repoDecisions(d *doc) {
 		return
 	}
 	d.para("## Active Repo Decisions")
-	d.para("Made in earlier runs and still in force. Keep to them, or replace one with a decision of yours that names it in `overrides`.")
+	d.para("Made in earlier runs and still active. Follow them, or replace one with your own decision that names it in `overrides`.")
 	for _, r := range active {
 		more := ""
 		if r.Overrides != nil && *r.Overrides != "" {
@@ -145,7 +145,7 @@ func (in *Input) repoDecisions(d *doc) {
 	d.gap()
 }
 
-// parent is what is read of an inherited context.
+// parent is the part of an inherited context that is shown.
 type parent struct {
 	RunID     string   `json:"parent_run_id"`
 	Status    string   `json:"parent_status"`
@@ -164,14 +164,14 @@ type parent struct {
 	} `json:"recent_accepted_turns"`
 }
 
-// inherited shows the run that this one follows: in full for the first turn, by its head later.
+// inherited shows the run that preceded this one: in full for the first turn, only its heading later.
 func (in *Input) inherited(d *doc) {
 	var p parent
 	if !read(in.State.InheritedContext, &p) {
 		return
 	}
 	d.para("## Inherited Run Context")
-	d.para("This is a new run. What follows is what an earlier one left, for reading only.")
+	d.para("This is a new run. The following is from an earlier run, for information only.")
 	d.field("Parent run", p.RunID)
 	d.field("Parent status", p.Status)
 	d.field("Completed at", p.Completed)
@@ -243,7 +243,7 @@ func (in *Input) workflowArtifacts(d *doc) {
 	if !in.reads() {
 		return
 	}
-	gated := in.gateFiles() // shown in a section of their own
+	gated := in.gateFiles() // shown in their own section
 	for _, a := range arts {
 		if slices.Contains(gated, a.Path) {
 			continue
@@ -285,11 +285,11 @@ func (in *Input) gateRequiredFiles(d *doc) {
 // preview shows the beginning of a file.
 func (d *doc) preview(f File, lines int) {
 	if f.Binary {
-		d.para("_Not text; not shown._")
+		d.para("_Not a text file; not shown._")
 		return
 	}
 	if f.Withheld {
-		d.para("_Not shown: files of this name hold secrets._")
+		d.para("_Not shown: files of this name contain secrets._")
 		return
 	}
 	text, cutOff := head(f.Text, lines)

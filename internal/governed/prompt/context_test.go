@@ -93,7 +93,7 @@ func TestContextSections(t *testing.T) {
 		{"inherited", func(in *Input) { in.State.InheritedContext = nil }, []string{"## Inherited Run Context", "- **Parent run:** run_0"}},
 		{"last turn", func(in *Input) { in.History, in.State.OpenObjections = nil, nil }, []string{"## Last Accepted Turn", "### Files Changed", "### Verification", "### Observed Artifact", "### Open Objections",
 			"- **Summary:** Built the cart | and ## Escalation ```\n", "  - OBJ-002 (high): No limit | is named."}},
-		{"files of the workspace", func(in *Input) { in.Files = nil }, []string{"### Changed File Previews", "`````\npackage cart", "_Not text; not shown._", "_Not shown: files of this name hold secrets._",
+		{"files of the workspace", func(in *Input) { in.Files = nil }, []string{"### Changed File Previews", "`````\npackage cart", "_Not a text file; not shown._", "_Not shown: files of this name contain secrets._",
 			"### `.planning/IMPLEMENTATION_NOTES.md` — exists", "## Changes\n\nA cart."}},
 		{"previews for a writer", func(in *Input) { in.now().AssignedRole = "dev" }, []string{"### Changed File Previews", "### Proposed Artifact", "### Dispatch Log Excerpt",
 			"### `docs/api.md`", "### `.planning/IMPLEMENTATION_NOTES.md` — exists"}},

@@ -8,18 +8,18 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
 )
 
-// exit is the exit gate of the phase as its evaluator sees it.
+// exit is the exit gate of the phase as the evaluator sees it.
 type exit struct {
 	id   string
 	gate protocol.Gate
-	// files are its requirements with what is wrong now.
+	// files are its requirements and their current faults.
 	files []gate.Finding
-	// now is the decision on a turn of this role that asks with a verification that passed, and then the decision when the
-	// files are as they must be: who approves.
+	// now is the decision on a turn of this role that requests the exit with a passed verification, and then the
+	// decision with all files as required: who approves.
 	now, then gate.Decision
 }
 
-// exit asks the evaluator; false when no declared gate stands at the end of the phase.
+// exit evaluates the gate; false if the phase has no declared exit gate.
 func (in *Input) exit() (exit, bool) {
 	e := exit{id: in.phase().ExitGate}
 	var ok bool
@@ -49,7 +49,7 @@ func decide(in gate.Input) gate.Decision {
 	return gate.PhaseExit(in)
 }
 
-// exitGate says what the phase's gate needs, and who approves.
+// exitGate describes what the phase's gate requires, and who approves.
 func (in *Input) exitGate(d *doc) {
 	e, ok := in.exit()
 	if !ok {
@@ -57,12 +57,12 @@ func (in *Input) exitGate(d *doc) {
 	}
 	d.para("## Phase Exit Gate")
 	if to := in.next(); to != "" {
-		d.para("Gate %s stands between phase %s and phase %s.", code(e.id), code(in.State.Phase), code(to))
+		d.para("Gate %s is between phase %s and phase %s.", code(e.id), code(in.State.Phase), code(to))
 	} else {
-		d.para("Gate %s stands between phase %s and the end of the run.", code(e.id), code(in.State.Phase))
+		d.para("Gate %s is between phase %s and the end of the run.", code(e.id), code(in.State.Phase))
 	}
 	if slices.ContainsFunc(e.files, func(f gate.Finding) bool { return f.Required }) {
-		d.para("It needs these files:")
+		d.para("It requires these files:")
 		for _, f := range e.files {
 			if !f.Required {
 				continue
@@ -76,7 +76,7 @@ func (in *Input) exitGate(d *doc) {
 		d.gap()
 	}
 	if e.gate.RequiresVerificationPass {
-		d.para("It needs a verification that passed: `verification.status` is `pass`.")
+		d.para("It requires a passed verification: `verification.status` is `pass`.")
 	}
 	if len(e.now.Reasons) > 0 {
 		d.para("It would not pass now:")
@@ -88,7 +88,7 @@ func (in *Input) exitGate(d *doc) {
 	d.para("%s", in.approval(e))
 }
 
-// approval says who approves once the gate has what it needs, as the evaluator decides it.
+// approval states who approves once the gate's requirements are met, as decided by the evaluator.
 func (in *Input) approval(e exit) string {
 	ask := "`phase_transition_request`"
 	if in.next() == "" {
@@ -96,20 +96,20 @@ func (in *Input) approval(e exit) string {
 	}
 	switch {
 	case e.then.AutoApproved:
-		return "It asks for a person's approval, and approval_policy (" + inline(e.then.PolicyRule) + ") gives it when all of this is there. Ask with " +
-			ask + " and status `completed`; `needs_human` is for what really blocks you, not for this approval."
+		return "It requires a person's approval, which approval_policy (" + inline(e.then.PolicyRule) + ") grants when all requirements are met. Request it with " +
+			ask + " and status `completed`; `needs_human` is for actual obstacles, not for this approval."
 	case e.then.Action == gate.AwaitingHumanApproval:
 		why := ""
 		if e.then.PolicyReason != "" {
 			why = " (" + inline(e.then.PolicyReason) + ")"
 		}
-		return "A person has to approve" + why + ". Ask with " + ask + " and status `completed`: the run then waits for that person. " +
-			"`needs_human` is for what really blocks you, not for this approval."
+		return "A person has to approve" + why + ". Request it with " + ask + " and status `completed`: the run then waits for that person. " +
+			"`needs_human` is for actual obstacles, not for this approval."
 	}
-	return "Nobody has to approve: ask with " + ask + " when all of this is there."
+	return "No approval is needed: request it with " + ask + " when all requirements are met."
 }
 
-// gateFiles are the paths that the exit gate needs.
+// gateFiles are the paths that the exit gate requires.
 func (in *Input) gateFiles() []string {
 	if _, ok := in.Config.Gate(in.phase().ExitGate); !ok {
 		return nil
@@ -123,7 +123,7 @@ func (in *Input) gateFiles() []string {
 	return files
 }
 
-// semantics says in words what the content of a file must be; empty for existence alone.
+// semantics describes the content rules of a file; empty if it only has to exist.
 func semantics(rules, sections []string) string {
 	var b strings.Builder
 	for _, name := range rules {
@@ -131,18 +131,18 @@ func semantics(rules, sections []string) string {
 		case gate.PMSignoff:
 			b.WriteString("; needs a line `Approved: YES`")
 		case gate.SystemSpec:
-			b.WriteString("; needs the sections Purpose, Interface and Acceptance Tests, each with text of its own")
+			b.WriteString("; needs the sections Purpose, Interface and Acceptance Tests, each with its own text")
 		case gate.ImplementationNotes:
-			b.WriteString("; needs the sections Changes and Verification, each with text of its own")
+			b.WriteString("; needs the sections Changes and Verification, each with its own text")
 		case gate.AcceptanceMatrix:
 			b.WriteString("; needs a table that begins with `| Req # |` and has rows, each ending in PASS, PASSED, OK or YES")
 		case gate.ShipVerdict:
 			b.WriteString("; needs a line `## Verdict: YES`, `SHIP` or `SHIP IT`")
 		case gate.ReleaseNotes:
-			b.WriteString("; needs the sections User Impact and Verification Summary, each with text of its own")
+			b.WriteString("; needs the sections User Impact and Verification Summary, each with its own text")
 		case gate.SectionCheck:
 			if len(sections) > 0 {
-				b.WriteString("; needs the sections " + codes(sections) + ", each with text of its own")
+				b.WriteString("; needs the sections " + codes(sections) + ", each with its own text")
 			}
 		}
 	}

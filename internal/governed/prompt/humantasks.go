@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The sections of HUMAN_TASKS.md that are rewritten lie between these marks; the rest of the file is the user's.
+// The sections of HUMAN_TASKS.md that are rewritten lie between these marks; the rest of the file belongs to the user.
 const (
 	openStart      = "<!-- AGENTXCHAIN:HUMAN_ESCALATIONS:OPEN:START -->"
 	openEnd        = "<!-- AGENTXCHAIN:HUMAN_ESCALATIONS:OPEN:END -->"
@@ -39,19 +39,18 @@ type escalation struct {
 	ResolutionNotes string `json:"resolution_notes"`
 }
 
-// HumanTasks is HUMAN_TASKS.md after the given lines of human-escalations.jsonl, oldest first: what is open, and the last
-// ten that were settled. What a user has written outside of the marked sections stays. Lines that are no escalations are
-// passed over.
+// HumanTasks returns HUMAN_TASKS.md after the given lines of human-escalations.jsonl, oldest first: the open entries,
+// and the last ten resolved ones. Text outside the marked sections is kept. Other lines are skipped.
 func HumanTasks(existing string, lines []json.RawMessage) string {
 	open, done := settle(lines)
 	if strings.TrimSpace(existing) == "" {
-		existing = "# Human Tasks\n\nWhat governed runs need a person for.\n\n"
+		existing = "# Human Tasks\n\nDecisions and actions that governed runs need from a person.\n\n"
 	}
 	out := replaceSection(existing, openStart, openEnd, openTasks(open))
 	return replaceSection(out, completedStart, completedEnd, completedTasks(done))
 }
 
-// settle applies resolutions to what was raised. Both lists have the newest first.
+// settle separates open entries from resolved ones. Both lists have the newest first.
 func settle(lines []json.RawMessage) (open, done []escalation) {
 	var all []escalation
 	for _, raw := range lines {
@@ -104,7 +103,7 @@ func openTasks(list []escalation) string {
 			d.linef("- **Then:** %s", code(e.ResolutionCommand))
 		}
 		if e.RecoveryAction != "" && e.RecoveryAction != e.ResolutionCommand {
-			d.linef("- **Goes on with:** %s", code(e.RecoveryAction))
+			d.linef("- **Continues with:** %s", code(e.RecoveryAction))
 		}
 	}
 	return d.b.String()
@@ -132,10 +131,10 @@ func completedTasks(list []escalation) string {
 	return d.b.String()
 }
 
-// replaceSection puts a text between two marks, or with them at the end. The text itself cannot hold a mark.
+// replaceSection replaces the text between two marks, or appends it with the marks. The text cannot contain a mark.
 func replaceSection(doc, start, end, section string) string {
 	section = start + "\n" + strings.ReplaceAll(strings.TrimRight(section, "\n"), "<!--", "&lt;!--") + "\n" + end
-	// The innermost pair is taken, so that a mark without its partner swallows nothing that a person has written.
+	// Use the innermost pair, so that a mark without its partner does not remove what a person has written.
 	for from := strings.LastIndex(doc, start); from >= 0; from = strings.LastIndex(doc[:from], start) {
 		if to := strings.Index(doc[from:], end); to >= 0 {
 			return doc[:from] + section + doc[from+to+len(end):]

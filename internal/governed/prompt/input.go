@@ -8,28 +8,28 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
 )
 
-// Input is everything a bundle is made of. Config is normalized, State holds the turn, History is that of the run in its
-// order. The rest may be missing: a section without its cause is not rendered.
+// Input is the content of a bundle. Config is normalized, State contains the turn, History is that of the run in its
+// order. Other fields may be empty: a section without data is not rendered.
 type Input struct {
 	Config  *protocol.Config
 	State   protocol.State
 	TurnID  string
 	History []protocol.HistoryEntry
-	// Decisions are those of the decision ledger, oldest first; system lines are no decisions.
+	// Decisions are those of the decision ledger, oldest first, without notes.
 	Decisions []protocol.LedgerDecision
-	// Warnings go into the assignment and do not stop the turn.
+	// Warnings become part of the assignment and do not stop the turn.
 	Warnings []protocol.AdvisoryWarning
 
-	// GateFiles are the contents of those files of gate.Paths that exist: what the evaluator is asked with.
+	// GateFiles are the contents of the existing files of gate.Paths, as passed to the evaluator.
 	GateFiles map[string]string
-	// Contract and WritePath say what the runtime can do for this role.
+	// Contract and WritePath are the capabilities of the runtime for this role.
 	Contract  protocol.RuntimeCapabilities
 	WritePath string
 
-	// RolePrompt is the text of the role's prompt file, and RolePromptPath where it came from.
+	// RolePrompt is the text of the role's prompt file, and RolePromptPath its path.
 	RolePrompt     string
 	RolePromptPath string
-	// Files are the beginnings of the files that are shown, by their paths.
+	// Files are the beginnings of the displayed files, by path.
 	Files map[string]File
 	// Log is the end of the last accepted turn's log, from its archived bundle.
 	Log *Log
@@ -37,13 +37,13 @@ type Input struct {
 	Proposal *Proposal
 }
 
-// File is the beginning of a file in the workspace. A missing one is not Present.
+// File is the beginning of a file in the workspace. For a missing one, Present is false.
 type File struct {
 	Present  bool
 	Text     string // bounded
-	Cut      bool   // the file goes on
-	Binary   bool   // not text: not shown
-	Withheld bool   // a file of that name holds secrets: not shown
+	Cut      bool   // the file continues
+	Binary   bool   // not a text file: not shown
+	Withheld bool   // a file of that name contains secrets: not shown
 }
 
 // Log is the end of a log.
@@ -66,7 +66,7 @@ type ProposedFile struct {
 	File   File
 }
 
-// Bounds of what is shown of files and records.
+// Limits for the displayed parts of files and records.
 const (
 	MaxPreviewFiles  = 5
 	MaxPreviewLines  = 120
@@ -80,7 +80,7 @@ const (
 	maxInlineRunes   = 4000
 )
 
-// turn is the turn that is dispatched; an empty one when the state does not hold it.
+// turn is the dispatched turn; empty if the state does not contain it.
 func (in *Input) turn() *protocol.Turn {
 	if t, ok := in.State.ActiveTurns.Get(in.TurnID); ok && t != nil {
 		return t
@@ -92,7 +92,7 @@ func (in *Input) roleID() string { return in.turn().AssignedRole }
 
 func (in *Input) role() protocol.Role { return in.Config.Roles.At(in.roleID()) }
 
-// title is the role's title, or its id where a role of the first edition has none.
+// title is the role's title, or its id if a role of the first edition has none.
 func (in *Input) title() string { return cmp.Or(in.role().Title, in.roleID()) }
 
 func (in *Input) runtimeID() string { return cmp.Or(in.turn().RuntimeID, in.role().RuntimeID()) }
@@ -104,7 +104,7 @@ func (in *Input) phase() protocol.Phase {
 	return p
 }
 
-// next is the phase after the current one; empty in the last.
+// next is the phase after the current one; empty for the last.
 func (in *Input) next() string {
 	phases := in.Config.Phases()
 	i := slices.Index(phases, in.State.Phase)
@@ -129,7 +129,8 @@ func (in *Input) allowed() []string {
 	return roles
 }
 
-// nextPhase is the phase after the current one, and the roles that may have its first turn and not the next of this one.
+// nextPhase is the phase after the current one, and the roles that may have its first turn but not the next one of this
+// phase.
 func (in *Input) nextPhase() (phase string, roles []string) {
 	phases := in.Config.Phases()
 	i := slices.Index(phases, in.State.Phase)
@@ -145,7 +146,7 @@ func (in *Input) nextPhase() (phase string, roles []string) {
 	return phases[i+1], roles
 }
 
-// challenge reports whether the turn must raise an objection: a reviewer unless the rules say otherwise, a role of the
+// challenge reports whether the turn must raise an objection: a reviewer's unless the rules disable that, a role of the
 // first edition always.
 func (in *Input) challenge() bool {
 	r := in.role()
@@ -162,10 +163,11 @@ func (in *Input) last() *protocol.HistoryEntry {
 	return nil
 }
 
-// reads reports whether the role gets previews of files: a reviewer does, who may not be able to open them.
+// reads reports whether the role gets previews of files: a reviewer does, because it may be unable to open them.
 func (in *Input) reads() bool { return in.role().WriteAuthority == protocol.ReviewOnly }
 
-// remote reports whether the runtime cannot write files of the workspace: its result is answered, not staged by it.
+// remote reports whether the runtime cannot write files of the workspace, so that its result is answered and not staged
+// by it.
 func (in *Input) remote() bool {
 	switch in.runtime().Type {
 	case protocol.RuntimeAPIProxy, protocol.RuntimeRemoteAgent:
@@ -174,7 +176,7 @@ func (in *Input) remote() bool {
 	return false
 }
 
-// answers reports whether the result is the agent's answer, which the orchestrator stages, and not a file it writes.
+// answers reports whether the result is the agent's answer, which the orchestrator stages, instead of a file.
 func (in *Input) answers() bool {
 	rt := in.runtime()
 	return in.remote() || rt.Type == protocol.RuntimeMCP || rt.Type == protocol.RuntimeAgent && rt.ResultMode == "structured"
@@ -188,12 +190,12 @@ func (in *Input) artifacts() []protocol.Artifact {
 	return gate.Artifacts(in.Config.WorkflowKit.Phases.At(in.State.Phase))
 }
 
-// owner is who answers for an artifact: its owned_by, else the phase's entry role.
+// owner is the role responsible for an artifact: its owned_by, else the phase's entry role.
 func (in *Input) owner(a protocol.Artifact) string { return cmp.Or(a.OwnedBy, in.phase().EntryRole) }
 
 func required(a protocol.Artifact) bool { return a.Required == nil || *a.Required }
 
-// Paths are the files of the project that the bundle shows or whose presence it tells, each once.
+// Paths are the files of the project that the bundle shows or reports as present, without duplicates.
 func (in *Input) Paths() []string {
 	var out []string
 	add := func(p string) {
@@ -215,7 +217,7 @@ func (in *Input) Paths() []string {
 	return out
 }
 
-// Reviewed is the last accepted turn when the role gets to see its files and its log.
+// Reviewed is the last accepted turn if the role gets its files and its log.
 func (in *Input) Reviewed() (protocol.HistoryEntry, bool) {
 	h := in.last()
 	if h == nil || !in.reads() {

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// lastTurn shows the last accepted turn of the run; a reviewer gets the files, the proposal and the log besides.
+// lastTurn shows the last accepted turn of the run; a reviewer also gets the files, the proposal and the log.
 func (in *Input) lastTurn(d *doc) {
 	h := in.last()
 	if h == nil {
@@ -169,7 +169,7 @@ func (in *Input) log(d *doc) {
 	d.gap()
 }
 
-// decisionHistory is the record's decisions, and the objections of this run that nobody has settled.
+// decisionHistory shows the record's decisions, and the open objections of this run.
 func (in *Input) decisionHistory(d *doc) {
 	open := in.State.OpenObjections
 	if len(in.Decisions) == 0 && len(open) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// output says where the turn result goes and shows one to fill in.
+// output states where the turn result goes and shows a template of it.
 func (in *Input) output(d *doc) {
 	d.para("## Required Output")
 	if in.answers() {
@@ -22,10 +22,10 @@ func (in *Input) output(d *doc) {
 	}
 	d.fenced("json", in.template())
 	d.gap()
-	d.para("Replace everything in angle brackets. What is left in them is refused.")
+	d.para("Replace everything in angle brackets. A result that still contains a placeholder is refused.")
 }
 
-// template is a turn result with the assignment's values in place. Ids go on where the record ends.
+// template is a turn result with the assignment's values filled in. Ids continue those of the record.
 func (in *Input) template() string {
 	a := in.role().WriteAuthority
 	review := a == protocol.ReviewOnly
@@ -40,7 +40,7 @@ func (in *Input) template() string {
 		ProposedNextRole: in.nextRole(),
 	}
 	if in.challenge() {
-		against := "<turn_id that it is about>"
+		against := "<turn_id of the turn concerned>"
 		if h := in.last(); h != nil {
 			against = h.TurnID
 		}
@@ -48,7 +48,7 @@ func (in *Input) template() string {
 			Statement: "<what is wrong or doubtful>", Status: "raised"})
 	}
 	if review {
-		stay := false // without an answer a completed review moves the run on
+		stay := false // otherwise a completed review would advance the run
 		r.RunCompletionRequest = &stay
 	} else {
 		r.FilesChanged = []string{"<path/of/a/changed/file>"}
@@ -62,7 +62,7 @@ func (in *Input) template() string {
 		r.Artifact = protocol.ResultArtifact{Type: protocol.ArtifactWorkspace, Ref: &ref}
 	}
 	if a == protocol.Proposed && in.remote() {
-		content := "<whole content of the file>"
+		content := "<complete content of the file>"
 		r.ProposedChanges = []protocol.ProposedChange{{Path: "<path/of/a/changed/file>", Action: "modify", Content: &content}}
 	}
 	b, err := protocol.MarshalFile(r)
@@ -72,7 +72,7 @@ func (in *Input) template() string {
 	return string(b)
 }
 
-// nextRole is who most likely follows: an allowed role other than this one.
+// nextRole is the most likely next role: an allowed role other than this one.
 func (in *Input) nextRole() string {
 	for _, r := range in.allowed() {
 		if r != in.roleID() && r != protocol.Human {
@@ -82,7 +82,7 @@ func (in *Input) nextRole() string {
 	return protocol.Human
 }
 
-// nextDecision is the first id after those of the record.
+// nextDecision is the first free id after those of the record.
 func (in *Input) nextDecision() string {
 	n := 0
 	for _, d := range in.Decisions {
@@ -109,7 +109,7 @@ func (in *Input) nextObjection() string {
 	return fmt.Sprintf("OBJ-%03d", n+1)
 }
 
-// number is the number of an id; 0 when it has none, or an absurd one.
+// number is the number of an id; 0 if it has none, or an absurd one.
 func number(id, prefix string) int {
 	s, ok := strings.CutPrefix(id, prefix)
 	if !ok {
@@ -122,34 +122,34 @@ func number(id, prefix string) int {
 	return n
 }
 
-// fieldRules is what validation checks, field by field.
+// fieldRules describes what validation checks, field by field.
 func (in *Input) fieldRules(d *doc) {
 	d.para("### Field Rules")
-	d.linef("- `schema_version` is `%q`. `run_id`, `turn_id`, `role` and `runtime_id` stay as they are above.", protocol.ResultVersion)
-	d.linef("- `status` is one of %s; `needs_human` comes with `needs_human_reason`.", codes([]string{string(protocol.ResultCompleted),
+	d.linef("- `schema_version` is `%q`. `run_id`, `turn_id`, `role` and `runtime_id` must stay as shown above.", protocol.ResultVersion)
+	d.linef("- `status` is one of %s; `needs_human` requires `needs_human_reason`.", codes([]string{string(protocol.ResultCompleted),
 		string(protocol.ResultBlocked), string(protocol.ResultNeedsHuman), string(protocol.ResultFailed)}))
 	d.line("- `summary` is not empty.")
-	d.linef("- `decisions` is an array, perhaps empty. Each has an `id` of the form `DEC-` and digits (%s is the next free one), a `category` of %s, "+
+	d.linef("- `decisions` is an array, possibly empty. Each has an `id` of the form `DEC-` and digits (%s is the next free one), a `category` of %s, "+
 		"a `statement` and a `rationale`.", code(in.nextDecision()), codes(protocol.Categories()))
 	if len(in.State.RepoDecisions) > 0 {
-		d.line("- A decision that replaces one of CONTEXT.md's repo decisions names it in `overrides`; `durability: \"repo\"` makes one outlive the run.")
+		d.line("- A decision that replaces one of CONTEXT.md's repo decisions names it in `overrides`; with `durability: \"repo\"` it outlives the run.")
 	} else {
-		d.line("- `durability: \"repo\"` makes a decision outlive the run; without it the decision ends with it.")
+		d.line("- A decision with `durability: \"repo\"` outlives the run; any other ends with it.")
 	}
 	d.linef("- `objections` is an array%s. Each has an `id` of the form `OBJ-` and digits (%s is the next free one), a `severity` of %s, and a `statement`; "+
-		"`against_turn_id` names the turn it is about.", map[bool]string{true: " of at least one", false: ", perhaps empty"}[in.challenge()],
+		"`against_turn_id` names the turn concerned.", map[bool]string{true: " of at least one", false: ", possibly empty"}[in.challenge()],
 		code(in.nextObjection()), codes(protocol.Severities()))
 	if open := in.State.OpenObjections; len(open) > 0 {
-		d.linef("- What became of an open objection of CONTEXT.md stands in the same array, under its own id with a new `status`: `acknowledged`, `escalated`, "+
-			"or `\"status\": \"resolved\"`, and with a `statement` that says why, such as `{\"id\": %q, \"severity\": %q, \"status\": \"resolved\", \"statement\": \"...\"}`. "+
-			"What blocks is resolved by the role that raised it, or by a person; until then no gate passes.", open[0].ID, open[0].Severity)
+		d.linef("- To change an open objection of CONTEXT.md, list it in the same array under its own id with a new `status`: `acknowledged`, `escalated`, "+
+			"or `\"status\": \"resolved\"`, and a `statement` that says why, such as `{\"id\": %q, \"severity\": %q, \"status\": \"resolved\", \"statement\": \"...\"}`. "+
+			"A blocking objection is resolved by the role that raised it, or by a person; until then no gate passes.", open[0].ID, open[0].Severity)
 	}
 	d.line("- `files_changed` is an array of paths relative to the project, as strings; files of the orchestrator are not listed.")
-	d.line("- `verification.status` is `pass`, `fail` or `skipped`. `pass` needs exit code 0 of every command in `machine_evidence`, or an " +
-		"`expected_exit_code` that says which other code is right.")
-	d.line("- A file that a check leaves behind is listed in `verification.produced_files` with a `disposition`: `ignore` when it may be removed, " +
-		"`artifact` when it belongs to the result.")
-	d.linef("- `artifact.type` is one of %s; `workspace` only with files in `files_changed`.", codes([]string{protocol.ArtifactWorkspace,
+	d.line("- `verification.status` is `pass`, `fail` or `skipped`. `pass` requires exit code 0 of every command in `machine_evidence`, or an " +
+		"`expected_exit_code` that states the other correct code.")
+	d.line("- List a file that a check creates in `verification.produced_files` with a `disposition`: `ignore` if it may be removed, " +
+		"`artifact` if it belongs to the result.")
+	d.linef("- `artifact.type` is one of %s; `workspace` requires files in `files_changed`.", codes([]string{protocol.ArtifactWorkspace,
 		protocol.ArtifactPatch, protocol.ArtifactCommit, protocol.ArtifactReview}))
 	roles := in.allowed()
 	if !slices.Contains(roles, protocol.Human) {
@@ -158,13 +158,13 @@ func (in *Input) fieldRules(d *doc) {
 	d.linef("- `proposed_next_role` is one of %s.", codes(roles))
 	in.requestRules(d)
 	if !protocol.Is(in.turn().DelegationContext) {
-		d.line("- `delegations` may hand up to five pieces of work to other allowed roles: `id` (`del-` and three digits), `to_role`, `charter`, " +
-			"`acceptance_contract`, perhaps `required_decision_ids`. Not together with the end of the run.")
+		d.line("- `delegations` may delegate up to five tasks to other allowed roles: `id` (`del-` and three digits), `to_role`, `charter`, " +
+			"`acceptance_contract`, optionally `required_decision_ids`. Not together with a request for the end of the run.")
 	}
 	d.gap()
 }
 
-// requestRules says what may be asked for in this phase.
+// requestRules describes what may be requested in this phase.
 func (in *Input) requestRules(d *doc) {
 	if protocol.Is(in.turn().DelegationContext) {
 		d.line("- `phase_transition_request` and `run_completion_request` stay `null`: they belong to the role that delegated to you.")
@@ -173,17 +173,17 @@ func (in *Input) requestRules(d *doc) {
 	review := in.role().WriteAuthority == protocol.ReviewOnly
 	switch to := in.next(); {
 	case to != "":
-		d.linef("- `phase_transition_request` is `null`, or `%q` when this phase is done; it is a phase, not the name of a gate.", to)
+		d.linef("- `phase_transition_request` is `null`, or `%q` when this phase is done: the name of a phase, not of a gate.", to)
 		if review {
-			d.line("- `run_completion_request` stays `false`: this is not the last phase. A completed review with `null` in both requests asks for the next phase.")
+			d.line("- `run_completion_request` stays `false`: this is not the last phase. A completed review with `null` in both requests counts as a request for the next phase.")
 		} else {
 			d.line("- `run_completion_request` stays `null`: this is not the last phase.")
 		}
 	case in.final() && review:
-		d.line("- `run_completion_request` is `false`, or `true` when nothing stands against the end of the run; `null` after a completed review " +
-			"is read as `true`. This is the last phase: `phase_transition_request` stays `null`.")
+		d.line("- `run_completion_request` is `false`, or `true` if nothing prevents the end of the run; `null` after a completed review " +
+			"counts as `true`. This is the last phase: `phase_transition_request` stays `null`.")
 	case in.final():
-		d.line("- `run_completion_request` is `null`, or `true` when nothing stands against the end of the run. This is the last phase: " +
+		d.line("- `run_completion_request` is `null`, or `true` if nothing prevents the end of the run. This is the last phase: " +
 			"`phase_transition_request` stays `null`.")
 	default:
 		d.line("- `phase_transition_request` and `run_completion_request` stay `null`.")

@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Prompt is PROMPT.md: what the role is to do in this turn, under which rules, and how it hands over its result.
+// Prompt returns PROMPT.md: the role's task in this turn, its rules, and how to deliver the result.
 func Prompt(in Input) string {
 	d := &doc{}
 	in.identity(d)
@@ -38,7 +38,7 @@ func (in *Input) identity(d *doc) {
 	d.field("Runtime", in.runtimeID())
 	d.field("Deadline", t.DeadlineAt.String())
 	if t.Worktree != "" {
-		d.line("- **Workspace:** a git worktree of your own. All paths here are relative to it; it is merged when your turn is accepted.")
+		d.line("- **Workspace:** your own git worktree. All paths here are relative to it; it is merged when your turn is accepted.")
 	}
 	d.gap()
 	if m := strings.TrimSpace(in.role().Mandate); m != "" {
@@ -50,25 +50,25 @@ func (in *Input) identity(d *doc) {
 func (in *Input) rules(d *doc) {
 	d.para("## Protocol Rules")
 	if in.challenge() {
-		d.line("1. **Challenge the work so far.** Raise at least one objection, also a small one. A turn without an objection is refused.")
+		d.line("1. **Challenge the work so far.** Raise at least one objection, even a small one. A turn without an objection is refused.")
 	} else {
-		d.line("1. **Challenge the work so far.** What you doubt is an objection with an id, a severity and a reason.")
+		d.line("1. **Challenge the work so far.** Raise every doubt as an objection with an id, a severity and a reason.")
 	}
-	d.line("2. **Claim only checks that you ran.** Name each command with the exit code it really had.")
-	d.line("3. **Leave these files alone.** They belong to the orchestrator, and a turn that touches one is refused:")
+	d.line("2. **Report only checks that you ran.** List each command with its actual exit code.")
+	d.line("3. **Do not change these files.** They belong to the orchestrator, and a turn that changes one is refused:")
 	for _, p := range protocol.ReservedPaths() {
 		d.linef("   - %s", code(p))
 	}
-	d.linef("   - everything else below %s but %s and the result that you write", code(protocol.Dir+"/"), code(protocol.ReviewsDir+"/"))
+	d.linef("   - everything else below %s except %s and the result that you write", code(protocol.Dir+"/"), code(protocol.ReviewsDir+"/"))
 	if in.answers() {
-		d.line("4. **End with one turn result** as the JSON object described below. The orchestrator stores it; write no file for it.")
+		d.line("4. **End with one turn result** as the JSON object described below. The orchestrator stores it; do not write a file.")
 	} else {
-		d.linef("4. **Write one turn result** to %s, as described below. Without it the turn has not happened.", code(protocol.StagedFile(in.TurnID)))
+		d.linef("4. **Write one turn result** to %s, as described below. Without it the turn does not count.", code(protocol.StagedFile(in.TurnID)))
 	}
 	if roles := in.allowed(); len(roles) > 0 {
 		d.linef("5. **Propose who acts next:** one of %s. Routing decides.", codes(roles))
 		if next, roles := in.nextPhase(); next != "" && len(roles) > 0 {
-			d.linef("   With a request for the phase %s it may be one of %s instead; without the phase the proposal has no effect.", code(next), codes(roles))
+			d.linef("   If you request the phase %s, it may be one of %s instead; without that request the proposal has no effect.", code(next), codes(roles))
 		}
 	} else {
 		d.line("5. **Propose who acts next.** Routing decides.")
@@ -76,25 +76,25 @@ func (in *Input) rules(d *doc) {
 	d.gap()
 }
 
-// declined is a person's no to a gate, until that gate is passed.
+// declined shows a person's decline of a gate, until that gate passes.
 func (in *Input) declined(d *doc) {
 	no := in.State.LastDecline
 	if no == nil {
 		return
 	}
 	d.para("## Declined by a Person")
-	d.para("%s did not let the gate %s pass, which %s had asked for:", inline(no.By.String()), code(no.GateID), code(no.RequestedByTurn))
+	d.para("%s declined the gate %s, which %s had requested:", inline(no.By.String()), code(no.GateID), code(no.RequestedByTurn))
 	d.para("%s", quote(no.Reason))
-	d.para("Deal with it before you ask for that gate again, and say in your summary how.")
+	d.para("Address this before you request that gate again, and say in your summary how.")
 }
 
 func (in *Input) previous(d *doc) {
 	t := in.turn()
 	if t.ReissuedFrom != "" {
 		d.para("## Reissued Turn")
-		d.linef("This turn takes the place of %s, which was given up.", code(t.ReissuedFrom))
+		d.linef("This turn replaces %s, which was abandoned.", code(t.ReissuedFrom))
 		d.field("Reason", t.FailureReason)
-		d.line("- Look at the workspace as it is now before you begin.")
+		d.line("- Inspect the current workspace before you begin.")
 		d.gap()
 	}
 	r := t.LastRejection
@@ -102,7 +102,7 @@ func (in *Input) previous(d *doc) {
 		return
 	}
 	d.para("## Previous Attempt Failed")
-	d.para("This is attempt %d of %d. Attempt %d was refused:", t.Attempt, in.Config.Rules.Attempts(), r.Attempt)
+	d.para("This is attempt %d of %d. Attempt %d was rejected:", t.Attempt, in.Config.Rules.Attempts(), r.Attempt)
 	d.field("Reason", r.Reason)
 	d.field("Failed stage", r.FailedStage)
 	if len(r.ValidationErrors) > 0 {
@@ -113,28 +113,28 @@ func (in *Input) previous(d *doc) {
 	}
 	d.gap()
 	d.para("%s", advice(r.FailedStage))
-	d.para("Your changes of that attempt may still be in the workspace. Keep what is right, mend what is not, and write a new turn result.")
+	d.para("Your changes of that attempt may still be in the workspace. Keep what is right, fix the rest, and write a new turn result.")
 }
 
 // advice says what to do after a stage of validation has failed.
 func advice(stage string) string {
 	switch protocol.Stage(strings.TrimSuffix(stage, "_error")) {
 	case protocol.StageSchema:
-		return "What to do: write the turn result again so that every field named above has the form that Field Rules gives."
+		return "What to do: write the turn result again so that every field named above follows the Field Rules."
 	case protocol.StageAssignment:
 		return "What to do: copy `run_id`, `turn_id`, `role` and `runtime_id` from this assignment, not from an earlier turn."
 	case protocol.StageArtifact:
-		return "What to do: make `files_changed` and `artifact` say what you really changed, and change only what your authority allows; " +
-			"undo what it does not."
+		return "What to do: make `files_changed` and `artifact` match your actual changes, and change only what your authority allows; " +
+			"undo all else."
 	case protocol.StageVerification:
 		return "What to do: run the checks again and report each command with its own exit code; a failing check is reported as `fail`."
 	case protocol.StageProtocol:
-		return "What to do: keep the rules on objections, on the next role, and on requests for the next phase or the end of the run."
+		return "What to do: follow the rules for objections, for the next role, and for requests for the next phase or the end of the run."
 	}
-	return "What to do: remove the cause of every error above before you hand over again."
+	return "What to do: fix the cause of every error above before you submit again."
 }
 
-// intake is what is read of an injected intent.
+// intake is the part of an injected intent that is shown.
 type intake struct {
 	IntentID           string   `json:"intent_id"`
 	EventID            string   `json:"event_id"`
@@ -150,7 +150,7 @@ func (in *Input) intent(d *doc) {
 		return
 	}
 	d.para("### Active Injected Intent")
-	d.para("This comes first in this turn:")
+	d.para("This has priority in this turn:")
 	if q := quote(i.Charter); q != "" {
 		d.para("%s", q)
 	}
@@ -159,11 +159,11 @@ func (in *Input) intent(d *doc) {
 	}
 	if len(i.AcceptanceContract) > 0 {
 		d.gap()
-		d.para("Answer every item in your summary, your files or your evidence.")
+		d.para("Address every item in your summary, your files or your evidence.")
 	}
 }
 
-// clash is what is read of a conflict's context.
+// clash is the part of a conflict's context that is shown.
 type clash struct {
 	ConflictingFiles []string `json:"conflicting_files"`
 	AcceptedSince    []struct {
@@ -182,7 +182,7 @@ func (in *Input) conflict(d *doc) {
 		return
 	}
 	d.para("## File Conflict")
-	d.para("Your earlier attempt changed files that turns accepted since then have changed too.")
+	d.para("Your earlier attempt changed files that were also changed by turns accepted since then.")
 	if len(c.ConflictingFiles) > 0 {
 		d.linef("- **In conflict:** %s", codes(c.ConflictingFiles))
 	}
@@ -190,17 +190,17 @@ func (in *Input) conflict(d *doc) {
 		d.linef("- **Accepted since:** %s (%s): %s", code(t.TurnID), inline(t.Role), codes(t.FilesChanged))
 	}
 	if len(c.Forward) > 0 {
-		d.linef("- **Safe to carry on:** %s", codes(c.Forward))
+		d.linef("- **Safe to keep:** %s", codes(c.Forward))
 	}
 	if len(c.Keep) > 0 {
 		d.linef("- **Keep from your attempt:** %s", codes(c.Keep))
 	}
 	d.field("Guidance", c.Guidance)
 	d.gap()
-	d.para("Read these files as they are now and put your changes on top of them. Do not bring back the older content.")
+	d.para("Read the current version of these files and apply your changes to it. Do not restore the older content.")
 }
 
-// errand is what is read of a delegation's context.
+// errand is the part of a delegation's context that is shown.
 type errand struct {
 	DelegationID       string   `json:"delegation_id"`
 	ID                 string   `json:"id"`
@@ -215,7 +215,7 @@ func (in *Input) delegation(d *doc) {
 	var e errand
 	if read(in.turn().DelegationContext, &e) {
 		d.para("## Delegated Work")
-		d.para("%s gave you this in turn %s. Do this and nothing beyond it; you cannot delegate further.", inline(e.ParentRole), code(e.ParentTurnID))
+		d.para("%s delegated this to you in turn %s. Do this and nothing else; you cannot delegate further.", inline(e.ParentRole), code(e.ParentTurnID))
 		if q := quote(e.Charter); q != "" {
 			d.para("%s", q)
 		}
@@ -226,17 +226,17 @@ func (in *Input) delegation(d *doc) {
 			d.gap()
 		}
 		if len(e.RequiredDecisions) > 0 {
-			d.para("Your result must hold these decisions: %s.", codes(e.RequiredDecisions))
+			d.para("Your result must contain these decisions: %s.", codes(e.RequiredDecisions))
 		}
 	}
 	if protocol.Is(in.turn().DelegationReview) {
 		d.para("## Review of Delegated Work")
-		d.para("The work that you delegated has ended; CONTEXT.md has the results under Delegation Review. Judge each against what you asked " +
-			"for. While a required decision is missing you can neither ask for the next phase nor for the end of the run.")
+		d.para("The work that you delegated has ended; CONTEXT.md has the results under Delegation Review. Compare each with what you asked " +
+			"for. While a required decision is missing, you cannot request the next phase or the end of the run.")
 	}
 }
 
-// instructions is the text of the role's own prompt file, with its variables filled in.
+// instructions returns the text of the role's own prompt file, with its variables replaced.
 func (in *Input) instructions(d *doc) {
 	text, _ := in.expand(strings.TrimSpace(clean(in.RolePrompt)))
 	if text == "" {
@@ -254,12 +254,12 @@ func (in *Input) singleShot(d *doc) {
 	if in.runtime().Type == protocol.RuntimeManual {
 		return
 	}
-	d.para("## One Turn, Nobody Answers")
-	d.para("This turn runs once, without anybody to ask. Do not end with a question or a plan: do the work, then hand over the result. " +
-		"What you cannot decide goes into the result: status `blocked` or `needs_human` with the reason.")
+	d.para("## Unattended Turn")
+	d.para("This turn runs once, and there is no person to ask. Do not end with a question or a plan: do the work, then deliver the result. " +
+		"If you cannot decide something, report it in the result: status `blocked` or `needs_human` with the reason.")
 }
 
-// read decodes raw into v; false when there is nothing or it is something else.
+// read decodes raw into v; false if it is empty or of another type.
 func read(raw json.RawMessage, v any) bool {
 	return protocol.Is(raw) && json.Unmarshal(raw, v) == nil
 }

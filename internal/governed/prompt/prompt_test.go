@@ -53,7 +53,7 @@ func TestPromptOrder(t *testing.T) {
 		"# Turn Assignment: Developer (dev)", "## Your Mandate", "## Protocol Rules", "### Write Authority: authoritative",
 		"### Implementation Phase: Code Required", "## Workflow-Kit Responsibilities", "## Phase Exit Gate", "## Reissued Turn",
 		"## Previous Attempt Failed", "### Active Injected Intent", "## File Conflict", "## Delegated Work", "## Review of Delegated Work",
-		"## Role-Specific Instructions", "## One Turn, Nobody Answers", "## Required Output", "### Field Rules",
+		"## Role-Specific Instructions", "## Unattended Turn", "## Required Output", "### Field Rules",
 	}
 	if diff := cmp.Diff(want, headings(Prompt(everything(t)))); diff != "" {
 		t.Errorf("sections (-want +got):\n%s", diff)
@@ -77,60 +77,60 @@ func TestPromptParts(t *testing.T) {
 		part              string // is there with the change and not without; with none it is there as it is
 	}{
 		{"identity", "dev", "implementation", none, "- **Run:** run_1\n- **Turn:** turn_now\n- **Phase:** implementation\n- **Attempt:** 1 of 3\n- **Write Authority:** authoritative\n- **Runtime:** cli\n- **Deadline:** 2026-03-01T14:00:00.000Z\n"},
-		{"worktree", "dev", "implementation", func(in *Input) { in.now().Worktree = ".agentxchain/worktrees/turn_now" }, "a git worktree of your own"},
+		{"worktree", "dev", "implementation", func(in *Input) { in.now().Worktree = ".agentxchain/worktrees/turn_now" }, "your own git worktree"},
 		{"mandate", "dev", "implementation", none, "## Your Mandate\n\nWrite code that works.\n"},
 		{"reserved files", "dev", "implementation", none, "`.agentxchain/decision-ledger.jsonl`"},
 		{"staging path", "dev", "implementation", none, "```\n.agentxchain/staging/turn_now/turn-result.json\n```"},
 		{"allowed roles", "dev", "implementation", none, "one of `dev`, `qa`, `arch`, `human`"},
 		{"reviewers must object", "qa", "qa", none, "A turn without an objection is refused."},
-		{"reviewers must not where no challenge is asked for", "qa", "qa", func(in *Input) { in.Config.Rules.ChallengeRequired = ptr(false) }, "`objections` is an array, perhaps empty"},
-		{"writers need not object", "dev", "implementation", none, "`objections` is an array, perhaps empty"},
+		{"reviewers must not where no challenge is asked for", "qa", "qa", func(in *Input) { in.Config.Rules.ChallengeRequired = ptr(false) }, "`objections` is an array, possibly empty"},
+		{"writers need not object", "dev", "implementation", none, "`objections` is an array, possibly empty"},
 		{"the first edition must object", "old", "implementation", none, "`objections` is an array of at least one"},
 		{"reviewer", "qa", "qa", none, "You may write below `.planning/` and `.agentxchain/reviews/`"},
 		{"reviewer without hands", "rev", "qa", none, "stored as `.agentxchain/reviews/turn_now-rev-review.md`"},
-		{"writer", "dev", "implementation", none, "You may change files of the project."},
+		{"writer", "dev", "implementation", none, "You may change product files."},
 		{"proposer", "arch", "implementation", none, "Return every change in `proposed_changes`; it is stored below `.agentxchain/proposed/turn_now/`"},
 		{"proposer with hands", "arch", "implementation", func(in *Input) { in.now().RuntimeID = "cli" }, "You propose changes and do not commit them."},
 		{"code required", "dev", "implementation", none, "### Implementation Phase: Code Required"},
-		{"kit by entry role", "dev", "implementation", none, "answer for producing these artifacts of phase `implementation`:\n\n- `.planning/IMPLEMENTATION_NOTES.md`: required, MISSING; needs the sections Changes and Verification"},
-		{"kit by owner", "arch", "implementation", none, "- `docs/api.md`: optional, MISSING; needs the sections `Calls`, `Errors`, each with text of its own"},
+		{"kit by entry role", "dev", "implementation", none, "are responsible for producing these artifacts of phase `implementation`:\n\n- `.planning/IMPLEMENTATION_NOTES.md`: required, MISSING; needs the sections Changes and Verification"},
+		{"kit by owner", "arch", "implementation", none, "- `docs/api.md`: optional, MISSING; needs the sections `Calls`, `Errors`, each with its own text"},
 		{"kit by template", "pm", "planning", none, "reviewing and attesting to these artifacts of phase `planning`:\n\n- `.planning/PM_SIGNOFF.md`: required, MISSING; needs a line `Approved: YES`\n"},
 		{"a file that is there", "dev", "implementation", func(in *Input) { in.file(".planning/IMPLEMENTATION_NOTES.md", "x") }, "- `.planning/IMPLEMENTATION_NOTES.md`: required, exists;"},
-		{"gate", "dev", "implementation", none, "Gate `built` stands between phase `implementation` and phase `qa`."},
-		{"last gate", "qa", "qa", none, "Gate `ship` stands between phase `qa` and the end of the run."},
+		{"gate", "dev", "implementation", none, "Gate `built` is between phase `implementation` and phase `qa`."},
+		{"last gate", "qa", "qa", none, "Gate `ship` is between phase `qa` and the end of the run."},
 		{"gate with an owner", "dev", "implementation", func(in *Input) {
 			k := in.Config.WorkflowKit.Phases.At("implementation")
 			k.Artifacts[0].OwnedBy = "arch"
 			in.Config.WorkflowKit.Phases.Set("implementation", k)
 		}, "and an accepted turn of `arch` in this phase"},
-		{"gate wants verification", "dev", "implementation", none, "It needs a verification that passed"},
+		{"gate wants verification", "dev", "implementation", none, "It requires a passed verification"},
 		{"gate says what it lacks", "dev", "implementation", none, "It would not pass now:\n\n- Required file missing: .planning/IMPLEMENTATION_NOTES.md"},
 		{"gate says what a file lacks", "pm", "planning", func(in *Input) { in.file(".planning/PM_SIGNOFF.md", "Approved: NO\n") }, `- PM signoff is not approved. Found "Approved: NO"`},
-		{"nobody approves", "dev", "implementation", none, "Nobody has to approve: ask with `phase_transition_request`"},
-		{"a person approves", "pm", "planning", none, "A person has to approve (approval_policy asks for a person). Ask with `phase_transition_request`"},
-		{"the policy approves", "qa", "qa", none, "approval_policy (run_completion) gives it when all of this is there. Ask with `run_completion_request`"},
+		{"nobody approves", "dev", "implementation", none, "No approval is needed: request it with `phase_transition_request`"},
+		{"a person approves", "pm", "planning", none, "A person has to approve (approval_policy asks for a person). Request it with `phase_transition_request`"},
+		{"the policy approves", "qa", "qa", none, "approval_policy (run_completion) grants when all requirements are met. Request it with `run_completion_request`"},
 		{"the policy's conditions are not met", "qa", "qa", func(in *Input) { in.Config.ApprovalPolicy.RunCompletion.When.RolesParticipated = []string{"dev"} },
 			`A person has to approve (role "dev" has no accepted turn in phase "qa")`},
 		{"a policy cannot approve credentials", "qa", "qa", rule("ship", func(g *protocol.Gate) { g.Credentialed = true }), `A person has to approve (gate "ship" is credentialed`},
 		{"rejection", "dev", "implementation", func(in *Input) {
 			in.now().Attempt = 2
 			in.now().LastRejection = &protocol.Rejection{Attempt: 1, Reason: "no", FailedStage: "protocol", ValidationErrors: []string{"a", "b\nc"}}
-		}, "This is attempt 2 of 3. Attempt 1 was refused:\n\n- **Reason:** no\n- **Failed stage:** protocol\n- **Errors:**\n  - a\n  - b c\n\nWhat to do: keep the rules on objections"},
-		{"reissue", "dev", "implementation", func(in *Input) { in.now().ReissuedFrom = "turn_lost" }, "takes the place of `turn_lost`"},
+		}, "This is attempt 2 of 3. Attempt 1 was rejected:\n\n- **Reason:** no\n- **Failed stage:** protocol\n- **Errors:**\n  - a\n  - b c\n\nWhat to do: follow the rules for objections"},
+		{"reissue", "dev", "implementation", func(in *Input) { in.now().ReissuedFrom = "turn_lost" }, "replaces `turn_lost`"},
 		{"intent", "dev", "implementation", func(in *Input) {
 			in.now().IntakeContext = json.RawMessage(`{"charter":"c\n# d","acceptance_contract":["x"]}`)
 		}, "> c\n> # d\n\n1. x\n"},
 		{"conflict", "dev", "implementation", func(in *Input) { in.now().ConflictContext = json.RawMessage(`{"conflicting_files":["a|b"]}`) }, "- **In conflict:** `a|b`"},
 		{"delegation", "dev", "implementation", func(in *Input) {
 			in.now().DelegationContext = json.RawMessage(`{"parent_role":"arch","parent_turn_id":"t","charter":"c","required_decision_ids":["DEC-101"]}`)
-		}, "Your result must hold these decisions: `DEC-101`."},
+		}, "Your result must contain these decisions: `DEC-101`."},
 		{"a delegated turn asks for nothing", "dev", "implementation", func(in *Input) { in.now().DelegationContext = json.RawMessage(`{"charter":"c"}`) },
 			"`phase_transition_request` and `run_completion_request` stay `null`: they belong"},
 		{"role prompt", "dev", "implementation", func(in *Input) { in.RolePrompt = "Be {{role}}.\n## Yes" }, "## Role-Specific Instructions\n\nBe dev.\n## Yes\n"},
-		{"single shot", "dev", "implementation", none, "## One Turn, Nobody Answers"},
+		{"single shot", "dev", "implementation", none, "## Unattended Turn"},
 		{"next phase", "dev", "implementation", none, "`phase_transition_request` is `null`, or `\"qa\"` when this phase is done"},
 		{"last phase", "qa", "qa", none, "`run_completion_request` is `false`, or `true`"},
-		{"a reviewer in between", "pm", "planning", none, "A completed review with `null` in both requests asks for the next phase"},
+		{"a reviewer in between", "pm", "planning", none, "A completed review with `null` in both requests counts as a request for the next phase"},
 		{"repo decisions", "dev", "implementation", func(in *Input) { in.State.RepoDecisions = []protocol.RepoDecision{{ID: "DEC-009"}} }, "names it in `overrides`"},
 		{"answer instead of file", "rev", "qa", none, "answer with this JSON object, and nothing after it"},
 		{"structured output", "qa", "qa", func(in *Input) {
@@ -190,7 +190,7 @@ func TestPromptWithout(t *testing.T) {
 		{"no delegation", "dev", "implementation", "## Delegated Work", nil},
 		{"no role prompt", "dev", "implementation", "## Role-Specific Instructions", nil},
 		{"an empty role prompt", "dev", "implementation", "## Role-Specific Instructions", func(in *Input) { in.RolePrompt = " \n" }},
-		{"a person is asked by nobody", "pm", "planning", "## One Turn, Nobody Answers", nil},
+		{"a person is asked by nobody", "pm", "planning", "## Unattended Turn", nil},
 		{"reviewers write no code", "qa", "implementation", "### Implementation Phase: Code Required", nil},
 		{"code in another phase", "dev", "qa", "### Implementation Phase: Code Required", nil},
 		{"nobody else's artifacts", "qa", "implementation", "## Workflow-Kit Responsibilities", nil},

@@ -7,10 +7,10 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-const talkHead = "# Talk\n\nWhat the turns of governed runs said, oldest first. Written by the orchestrator; the record is `" +
+const talkHead = "# Talk\n\nReports of the turns of governed runs, oldest first. Written by the orchestrator; the record is `" +
 	protocol.HistoryFile + "`.\n"
 
-// TalkNotes are what happened when a turn was accepted, besides what the turn said.
+// TalkNotes are events of an acceptance that the turn's result does not contain.
 type TalkNotes struct {
 	// Gate is how the gate decided on the turn's request; empty without one.
 	Gate string
@@ -18,7 +18,7 @@ type TalkNotes struct {
 	Warnings []string
 }
 
-// Talk is the section of TALK.md for an accepted turn.
+// Talk returns the section of TALK.md for an accepted turn.
 func Talk(h protocol.HistoryEntry, n TalkNotes) string {
 	d := &doc{}
 	d.para("## %s — %s (%s)", inline(h.TurnID), inline(h.Role), inline(h.Phase))
@@ -51,7 +51,7 @@ func Talk(h protocol.HistoryEntry, n TalkNotes) string {
 		d.field("Asked for phase", *h.PhaseTransitionRequest)
 	}
 	if h.RunCompletionRequest {
-		d.line("- **Asked for the end of the run**")
+		d.line("- **Requested the end of the run**")
 	}
 	d.field("Gate", n.Gate)
 	d.field("Next", h.ProposedNextRole)
@@ -62,7 +62,7 @@ func Talk(h protocol.HistoryEntry, n TalkNotes) string {
 	return d.b.String()
 }
 
-// verdict is what a turn said of its checks, and what became of that.
+// verdict is the turn's account of its checks, and their classification.
 func verdict(h protocol.HistoryEntry) string {
 	s := h.Verification.Status
 	if n := h.NormalizedVerification.Status; n != "" && n != s {

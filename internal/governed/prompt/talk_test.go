@@ -15,7 +15,7 @@ func TestTalk(t *testing.T) {
 		"## turn_dev — dev (implementation)\n", "- **Accepted:** 2026-03-01T11:59:00.000Z\n", "- **Run:** run_1\n", "- **Status:** completed\n",
 		"- **Summary:** Built the cart | and ## Escalation ```\n", "  - DEC-002 (implementation): Carts are | maps\n", "  - OBJ-002 (high): No limit | is named.\n",
 		"- **Files:** `src/cart.go`, `src/gone.go`, `src/logo.png`, `.env`\n", "- **Verification:** pass, counted as attested_pass\n", "- **Asked for phase:** qa\n",
-		"- **Asked for the end of the run**\n", "- **Gate:** gate `built` passed\n", "- **Next:** qa\n", "- **Cost:** $0.0123, 1200 tokens in, 300 out\n", "  - w # x\n",
+		"- **Requested the end of the run**\n", "- **Gate:** gate `built` passed\n", "- **Next:** qa\n", "- **Cost:** $0.0123, 1200 tokens in, 300 out\n", "  - w # x\n",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not in\n%s", part, text)
@@ -56,7 +56,7 @@ func TestHumanTasks(t *testing.T) {
 		`{"kind":"resolved","escalation_id":"hesc_2","resolved_at":"2026-03-02T00:00:00.000Z","resolved_via":"unblock","resolution_notes":"Done."}`)
 	text := HumanTasks("", lines)
 	for _, part := range []string{"# Human Tasks", "### hesc_1 — needs_decision\n\n- **Since:** 2026-03-01T12:00:00.000Z\n", "- **Blocked on:** human:dns\n",
-		"- **Then:** `drawbar govern unblock hesc_1`\n", "- **Goes on with:** `drawbar govern resume`", "## Completed\n\n### hesc_2 — resolved\n", "- **Notes:** Done.",
+		"- **Then:** `drawbar govern unblock hesc_1`\n", "- **Continues with:** `drawbar govern resume`", "## Completed\n\n### hesc_2 — resolved\n", "- **Notes:** Done.",
 		"- **Detail:** No DNS. &lt;!-- AGENTXCHAIN"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not in\n%s", part, text)

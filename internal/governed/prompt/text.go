@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// doc is a Markdown document in the making.
+// doc is a Markdown document under construction.
 type doc struct{ b strings.Builder }
 
 func (d *doc) line(s string) {
@@ -32,7 +32,7 @@ func (d *doc) field(name, value string) {
 	}
 }
 
-// fenced writes text in a fence that the text cannot end.
+// fenced writes text in a fence that the text cannot close.
 func (d *doc) fenced(lang, text string) {
 	f := fence(text)
 	d.line(f + lang)
@@ -62,8 +62,8 @@ func row(cells []string) string {
 	return b.String()
 }
 
-// clean takes out what is no text: control characters besides tab and newline, what turns the direction of writing, and
-// bytes that are not UTF-8. Line ends become newlines.
+// clean removes control characters except tab and newline, characters that change the direction of writing, and bytes
+// that are not UTF-8. Line ends become newlines.
 func clean(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	s = strings.Map(func(r rune) rune {
@@ -80,12 +80,12 @@ func clean(s string) string {
 	return s
 }
 
-// inline makes one line of a text, so that it cannot begin a heading, a list or a fence of its own. It is bounded.
+// inline turns a text into one bounded line, so that it cannot begin a heading, a list or a fence.
 func inline(s string) string {
 	return cut(strings.Join(strings.Fields(clean(s)), " "), maxInlineRunes)
 }
 
-// cut bounds a text by runes and says that it did.
+// cut bounds a text by runes and marks the cut.
 func cut(s string, limit int) string {
 	if len(s) <= limit || utf8.RuneCountInString(s) <= limit {
 		return s
@@ -100,8 +100,8 @@ func cut(s string, limit int) string {
 	return s
 }
 
-// cell makes a text fit for a cell of a table: one line, and no pipe that ends the cell. A backslash before a pipe would
-// undo its escape, so it is doubled there.
+// cell escapes a text for a cell of a table: one line, without an unescaped pipe. A backslash before a pipe would undo
+// its escape, so it is doubled there.
 func cell(s string) string {
 	s = inline(s)
 	if !strings.Contains(s, "|") {
@@ -125,7 +125,7 @@ func cell(s string) string {
 	return b.String()
 }
 
-// code is a text as code within a line; its own backticks do not end it.
+// code formats a text as inline code; its own backticks do not end it.
 func code(s string) string {
 	s = inline(s)
 	if s == "" {
@@ -138,7 +138,7 @@ func code(s string) string {
 	return ticks + " " + s + " " + ticks
 }
 
-// codes are several texts as code, separated by commas.
+// codes formats several texts as code, separated by commas.
 func codes(list []string) string {
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -147,7 +147,7 @@ func codes(list []string) string {
 	return strings.Join(out, ", ")
 }
 
-// quote makes a block quotation: every line is marked, so that the text's headings and fences end with it.
+// quote formats a block quotation: every line is marked, so that the text's headings and fences stay inside it.
 func quote(s string) string {
 	s = strings.TrimSpace(clean(s))
 	if s == "" {
@@ -189,7 +189,7 @@ func head(s string, lines int) (text string, cutOff bool) {
 	return strings.TrimRight(strings.Join(all, "\n"), " \t\n"), cutOff
 }
 
-// openFence reports the fence that a text leaves open, or "".
+// openFence returns the fence that a text leaves open, or "".
 func openFence(s string) string {
 	open := ""
 	for _, l := range strings.Split(s, "\n") {

@@ -25,7 +25,7 @@ var variables = []Variable{
 	{"role_title", "title of the role", (*Input).title},
 	{"mandate", "mandate of the role", func(in *Input) string { return in.role().Mandate }},
 	{"write_authority", "authoritative, proposed or review_only", func(in *Input) string { return string(in.role().WriteAuthority) }},
-	{"runtime_id", "id of the runtime that carries the role", (*Input).runtimeID},
+	{"runtime_id", "id of the role's runtime", (*Input).runtimeID},
 	{"runtime_type", "its type: manual, local_cli, agent ...", func(in *Input) string { return in.runtime().Type }},
 	{"project_id", "id of the project", func(in *Input) string { return in.Config.Project.ID }},
 	{"project_name", "name of the project", func(in *Input) string { return in.Config.Project.Name }},
@@ -34,12 +34,12 @@ var variables = []Variable{
 	{"run_id", "id of the run", func(in *Input) string { return in.State.ID() }},
 	{"turn_id", "id of the turn", func(in *Input) string { return in.TurnID }},
 	{"attempt", "number of this attempt, from 1", func(in *Input) string { return strconv.Itoa(in.turn().Attempt) }},
-	{"max_attempts", "how many attempts a turn has", func(in *Input) string { return strconv.Itoa(in.Config.Rules.Attempts()) }},
+	{"max_attempts", "number of attempts of a turn", func(in *Input) string { return strconv.Itoa(in.Config.Rules.Attempts()) }},
 	{"phase", "the current phase", func(in *Input) string { return in.State.Phase }},
-	{"next_phase", "the phase after it; empty in the last", (*Input).next},
+	{"next_phase", "the phase after it; empty for the last", (*Input).next},
 	{"phases", "all phases in their order", func(in *Input) string { return strings.Join(in.Config.Phases(), ", ") }},
 	{"exit_gate", "id of the phase's exit gate; empty without one", func(in *Input) string { return in.phase().ExitGate }},
-	{"gate_files", "files that the exit gate needs", func(in *Input) string { return strings.Join(in.gateFiles(), ", ") }},
+	{"gate_files", "files that the exit gate requires", func(in *Input) string { return strings.Join(in.gateFiles(), ", ") }},
 	{"allowed_next_roles", "roles that may be proposed as next", func(in *Input) string { return strings.Join(in.allowed(), ", ") }},
 	{"last_turn_id", "the last accepted turn; empty for the first", func(in *Input) string {
 		if h := in.last(); h != nil {
@@ -54,13 +54,13 @@ var variables = []Variable{
 		return ""
 	}},
 	{"deadline_at", "when the turn times out", func(in *Input) string { return in.turn().DeadlineAt.String() }},
-	{"budget_usd", "what the turn may cost, in US dollars; empty without a limit", func(in *Input) string {
+	{"budget_usd", "cost limit of the turn in US dollars; empty without a limit", func(in *Input) string {
 		if r, ok := in.State.BudgetReservations.Get(in.TurnID); ok {
 			return strconv.FormatFloat(r.ReservedUSD, 'f', -1, 64)
 		}
 		return ""
 	}},
-	{"staging_result_path", "where the turn result goes", func(in *Input) string { return protocol.StagedFile(in.TurnID) }},
+	{"staging_result_path", "path of the turn result", func(in *Input) string { return protocol.StagedFile(in.TurnID) }},
 	{"assignment_path", "path of ASSIGNMENT.json", func(in *Input) string { return bundleFile(in, AssignmentFile) }},
 	{"prompt_path", "path of PROMPT.md", func(in *Input) string { return bundleFile(in, PromptFile) }},
 	{"context_path", "path of CONTEXT.md", func(in *Input) string { return bundleFile(in, ContextFile) }},
@@ -72,7 +72,7 @@ var variables = []Variable{
 	}},
 }
 
-// Variables are the names that a role's prompt may use, in the order they are documented.
+// Variables are the names that a role's prompt may use, in the order of their documentation.
 func Variables() []Variable { return slices.Clone(variables) }
 
 func bundleFile(in *Input, name string) string {
@@ -81,8 +81,8 @@ func bundleFile(in *Input, name string) string {
 
 var reference = lazy.Regexp(`\$?\{\{[ \t]*([A-Za-z][A-Za-z0-9_]*)[ \t]*\}\}`)
 
-// expand puts the values of variables into a text, once: a value that looks like a variable stays. "${{ ... }}" belongs to
-// other tools and is left alone. Unknown names stay as they are and are returned, each once.
+// expand replaces variables in a text, once: a value that looks like a variable is not expanded. "${{ ... }}" belongs
+// to other tools and is kept. Unknown names are kept and returned, without duplicates.
 func (in *Input) expand(text string) (string, []string) {
 	var unknown []string
 	out := reference().ReplaceAllStringFunc(text, func(m string) string {
@@ -103,7 +103,7 @@ func (in *Input) expand(text string) (string, []string) {
 	return out, unknown
 }
 
-// Warnings are what is odd in the input and does not stop the turn: unknown variables of the role's prompt, and a fence
+// Warnings are oddities in the input that do not stop the turn: unknown variables of the role's prompt, and a fence
 // that it leaves open.
 func Warnings(in Input) []string {
 	text, unknown := in.expand(in.RolePrompt)
@@ -113,7 +113,7 @@ func Warnings(in Input) []string {
 	}
 	var out []string
 	for _, name := range unknown {
-		w := fmt.Sprintf("%s: {{%s}} is not a variable and stays as it is", in.promptName(), name)
+		w := fmt.Sprintf("%s: {{%s}} is not a variable and is kept as it is", in.promptName(), name)
 		if meant := near.Word(name, known); meant != "" {
 			w += "; did you mean {{" + meant + "}}?"
 		}

@@ -79,15 +79,15 @@ func TestWarnings(t *testing.T) {
 	in.RolePromptPath = ".agentxchain/prompts/dev.md"
 	in.RolePrompt = "{{role}} {{project_nam}} {{project_nam}} {{zzzzzzzz}}\n```sh\nls\n"
 	want := []string{
-		".agentxchain/prompts/dev.md: {{project_nam}} is not a variable and stays as it is; did you mean {{project_name}}?",
-		".agentxchain/prompts/dev.md: {{zzzzzzzz}} is not a variable and stays as it is",
+		".agentxchain/prompts/dev.md: {{project_nam}} is not a variable and is kept as it is; did you mean {{project_name}}?",
+		".agentxchain/prompts/dev.md: {{zzzzzzzz}} is not a variable and is kept as it is",
 		".agentxchain/prompts/dev.md: a code fence is not closed; it is closed at the end of the text",
 	}
 	if diff := cmp.Diff(want, Warnings(in)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	text := Prompt(in)
-	if !strings.Contains(text, "{{project_nam}}") || !strings.Contains(text, "```sh\nls\n```\n\n## One Turn") {
+	if !strings.Contains(text, "{{project_nam}}") || !strings.Contains(text, "```sh\nls\n```\n\n## Unattended Turn") {
 		t.Errorf("the prompt:\n%s", text)
 	}
 }

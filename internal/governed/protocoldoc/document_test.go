@@ -80,7 +80,7 @@ func generate(words string) (string, []string) {
 	}
 	d.table([]string{"Template", "Artifacts"}, rows)
 	d.section("Prompt variables", "A role's prompt, `"+protocol.PromptsDir+"/<role>.md` or the file that `prompts` names, may use them as `{{name}}`. "+
-		"An unknown name stays as it is, with a warning; `${{ ... }}` is left alone.")
+		"An unknown name is kept as it is, with a warning; `${{ ... }}` is left alone.")
 	rows = nil
 	for _, v := range prompt.Variables() {
 		rows = append(rows, []string{code(v.Name), v.Doc})

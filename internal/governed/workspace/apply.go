@@ -11,9 +11,9 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Apply moves the branch to the checkpoint if the branch has not moved, and updates a person's index for its
-// paths; what they staged themselves stays staged. Repeating it is harmless, also after a crash and after later
-// commits. If the branch has moved, the error matches ErrMoved: see Rebase.
+// Apply moves the branch to the checkpoint if the branch has not moved, and updates a person's index for its paths;
+// what they staged themselves stays staged. It is idempotent, also after a crash and after later commits. If the branch
+// has moved, the error matches ErrMoved: see Rebase.
 func (w *Workspace) Apply(ctx context.Context, p Prepared) error {
 	if err := w.needGit("apply a checkpoint"); err != nil {
 		return err
@@ -21,10 +21,10 @@ func (w *Workspace) Apply(ctx context.Context, p Prepared) error {
 	return w.wrap("apply the checkpoint "+p.Commit, w.apply(ctx, p, func(string) {}))
 }
 
-// ErrMoved is matched by the error of Apply when somebody committed in between.
+// ErrMoved matches the error of Apply if somebody committed in between.
 var ErrMoved = errors.New("the branch has moved")
 
-// apply is Apply with points at which a test ends it.
+// apply is Apply with interruption points for tests.
 func (w *Workspace) apply(ctx context.Context, p Prepared, point func(string)) error {
 	if !isObject(p.Commit) || p.Parent != "" && !isObject(p.Parent) || p.Ref != "HEAD" && !strings.HasPrefix(p.Ref, "refs/heads/") {
 		return execution.Errorf(execution.CodeInternal, "not a prepared checkpoint: commit %q on %q", p.Commit, p.Ref)
@@ -85,7 +85,7 @@ func (w *Workspace) checkedOut(ctx context.Context, ref string) bool {
 	return err == nil && h.ref == ref
 }
 
-// move moves the branch from the parent to the checkpoint, or not at all.
+// move moves the branch from the parent to the checkpoint, atomically.
 func (w *Workspace) move(ctx context.Context, p Prepared) error {
 	old := p.Parent
 	if old == "" {
@@ -106,14 +106,14 @@ func (w *Workspace) move(ctx context.Context, p Prepared) error {
 // maxArgs limits the arguments of a git command.
 const maxArgs = 64 << 10
 
-// entryChange is one path of the index and what it becomes.
+// entryChange is the old and new entry of one path of the index.
 type entryChange struct {
 	path     string
 	mode, id string
 }
 
-// stale are the entries of a person's index that the checkpoint must bring up to date once the branch is at the commit now. One
-// that is not the parent's was staged since: by the agent, unless the baseline knows it.
+// stale returns the entries of a person's index that the checkpoint must bring up to date once the branch is at the
+// commit now. An entry that differs from the parent's was staged since: by the agent, unless the baseline lists it.
 func (w *Workspace) stale(ctx context.Context, p Prepared, now string) ([]entryChange, error) {
 	if len(p.Paths) == 0 {
 		return nil, nil
@@ -144,7 +144,7 @@ func (w *Workspace) stale(ctx context.Context, p Prepared, now string) ([]entryC
 	for _, path := range p.Paths {
 		d, ok := differs[path]
 		if !ok {
-			continue // up to date already
+			continue // already up to date
 		}
 		if c, known := own[path]; own != nil {
 			if !known || d.oldMode != c.newMode || d.oldID != c.newID {
@@ -171,7 +171,7 @@ func (w *Workspace) changes(ctx context.Context, p Prepared) (map[string]change,
 	return w.diffTrees(ctx, older, p.Commit)
 }
 
-// diffTrees are the differences of two commits or trees, by path from the top.
+// diffTrees returns the differences of two commits or trees, by path from the top.
 func (w *Workspace) diffTrees(ctx context.Context, older, newer string) (map[string]change, error) {
 	raw, err := w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", older, newer}})
 	if err != nil {
@@ -180,8 +180,8 @@ func (w *Workspace) diffTrees(ctx context.Context, older, newer string) (map[str
 	return w.fromTop().parseRaw(raw)
 }
 
-// stage puts the new side of changes into a person's index, with the files' times, so that git need not read
-// them again.
+// stage puts the new side of changes into a person's index, with the files' times, so that git need not read them
+// again.
 func (w *Workspace) stage(ctx context.Context, changes []entryChange) error {
 	args := []string{"update-index", "--add", "--replace"}
 	var gone strings.Builder
@@ -204,7 +204,7 @@ func (w *Workspace) stage(ctx context.Context, changes []entryChange) error {
 	if gone.Len() > 0 {
 		args = append(args, "--force-remove", "-z", "--stdin")
 	}
-	// The exit code says whether other files differ from the index, which is none of our business.
+	// The exit code says whether other files differ from the index, which does not matter here.
 	_, _, err := w.gitCode(ctx, command{args: args, stdin: []byte(gone.String()), ok: []int{1}})
 	return err
 }
@@ -222,8 +222,8 @@ func indexInfo(changes []entryChange) string {
 	return b.String()
 }
 
-// Rebase makes the checkpoint anew on the present head. Of a path that the commits in between changed too, their version stays:
-// they were made from the same work tree, later.
+// Rebase makes the checkpoint again on the current head. For a path that the commits in between changed too, their
+// version stays: they were made from the same work tree, later.
 func (w *Workspace) Rebase(ctx context.Context, p Prepared) (Prepared, error) {
 	if err := w.needGit("rebase a checkpoint"); err != nil {
 		return Prepared{}, err

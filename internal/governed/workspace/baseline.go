@@ -10,9 +10,8 @@ import (
 )
 
 // Baseline records the current state of the workspace: the head, whether it is clean apart from
-// protocol.BaselineExempt, and a marker of every file that differs from the head, so that a person's
-// uncommitted work can be distinguished from a turn's. Without git it has a marker of every file if there are
-// few.
+// protocol.BaselineExempt, and a marker of every file that differs from the head, so that a person's uncommitted work
+// can be distinguished from a turn's. Without git it has a marker of every file, unless there are too many.
 func (w *Workspace) Baseline(ctx context.Context) (protocol.Baseline, error) {
 	b := protocol.Baseline{Kind: string(w.kind), Clean: true, CapturedAt: protocol.At(time.Now()), Detail: &protocol.BaselineDetail{}}
 	if w.kind == NoGit {
@@ -64,7 +63,7 @@ func stagedAs(mode, id string) string {
 	return mode + " " + id
 }
 
-// relevant are the entries below the root that are not the orchestrator's, with paths from the root, sorted.
+// relevant returns the entries below the root that do not belong to the orchestrator, with paths from the root, sorted.
 func (w *Workspace) relevant(s status) []entry {
 	list := make([]entry, 0, len(s.entries))
 	for _, e := range s.entries {
@@ -96,7 +95,7 @@ func (w *Workspace) marksOf(ctx context.Context, head string, entries []entry) (
 	}
 	for p, m := range found {
 		if m.marker == markDirectory {
-			found[p] = mark{marker: markDeleted} // the file is gone: files of other names are in its place
+			found[p] = mark{marker: markDeleted} // the file is gone: a folder has taken its name
 		}
 	}
 	for _, e := range special {
@@ -122,7 +121,7 @@ func (w *Workspace) submodule(ctx context.Context, e entry) mark {
 		}
 		return m
 	}
-	// It has settings of its own, which nobody vouches for, and a broken one is not the repository around it.
+	// It has its own, unverified settings, and a broken one is not the surrounding repository.
 	in := *w
 	in.filters = nil
 	out, err := in.git(ctx, command{dir: dir, env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir)},

@@ -31,10 +31,9 @@ const (
 // bindFiles are files of a repository that decide which changes git shows and where it reads objects.
 var bindFiles = []string{"info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"}
 
-// Binding returns everything in the repository and in git's configuration, apart from the project's files, that
-// decides which changes git shows, which programs it runs and where it sends data: digests of files and hooks,
-// the settings without secrets, and the repository's identity. dir is as in Observe. It is empty without git,
-// and runs no program but git.
+// Binding returns everything in the repository and in git's configuration, apart from the project's files, that decides
+// which changes git shows, which programs it runs and where it sends data: digests of files and hooks, the settings
+// without secrets, and the repository's identity. dir is as in Observe. It is empty without git, and runs only git.
 func (w *Workspace) Binding(ctx context.Context, dir string) (protocol.Ordered[string], error) {
 	var all protocol.Ordered[string]
 	if w.kind == NoGit {
@@ -53,7 +52,7 @@ func (w *Workspace) Binding(ctx context.Context, dir string) (protocol.Ordered[s
 	return all, nil
 }
 
-// bind fills all. Files are named from base where they lie below it.
+// bind fills all. Files below base are named relative to it.
 func (w *Workspace) bind(ctx context.Context, all *protocol.Ordered[string], base string) error {
 	settings, err := w.configured(ctx, w.root)
 	if err != nil {
@@ -75,7 +74,7 @@ func (w *Workspace) bind(ctx context.Context, all *protocol.Ordered[string], bas
 	}
 	files := []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"), filepath.Join(w.gitDir, "config.worktree")}
 	values := map[string]string{}
-	last := map[string]string{} // the value of a key that counts
+	last := map[string]string{} // the effective value of a key
 	for _, s := range settings {
 		where := "the environment"
 		if s.file != "" {
@@ -119,13 +118,13 @@ func (w *Workspace) bind(ctx context.Context, all *protocol.Ordered[string], bas
 	return nil
 }
 
-// gitPath asks git where something of the repository is.
+// gitPath asks git for the path of something in the repository.
 func (w *Workspace) gitPath(ctx context.Context, args ...string) (string, error) {
 	out, err := w.git(ctx, command{dir: w.root, plain: true, args: append([]string{"rev-parse"}, args...)})
 	return from(w.root, strings.TrimSuffix(string(out), "\n")), err
 }
 
-// from is a path that is relative to dir.
+// from resolves a path relative to dir.
 func from(dir, path string) string {
 	if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -133,7 +132,7 @@ func from(dir, path string) string {
 	return path
 }
 
-// variable is a variable of the environment of git.
+// variable returns a variable of git's environment.
 func (w *Workspace) variable(name string) string {
 	for _, v := range slices.Backward(w.env) {
 		if n, value, _ := strings.Cut(v, "="); n == name {
@@ -146,7 +145,7 @@ func (w *Workspace) variable(name string) string {
 // home returns the folder in which git finds the user's settings.
 func (w *Workspace) home() string { return cmp.Or(w.variable("HOME"), w.variable("USERPROFILE")) }
 
-// expand is a path of a setting with the home folder in it.
+// expand replaces ~ in a path of a setting.
 func (w *Workspace) expand(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(w.home(), rest)
@@ -159,7 +158,7 @@ func digestOf(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// maxBound limits how much is read of one file.
+// maxBound limits how many bytes of one file are read.
 const maxBound = 16 << 20
 
 const noFile = "not there"
@@ -190,7 +189,7 @@ const maxHooks = 200
 
 // hookFiles are the hooks of a repository, without git's samples.
 func hookFiles(dir string) []string {
-	entries, _ := os.ReadDir(dir) // none is as good as an empty one
+	entries, _ := os.ReadDir(dir) // an empty one is as good as a missing one
 	var all []string
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
@@ -226,7 +225,7 @@ func (w *Workspace) filterPrograms(all []setting) []string {
 	return slices.Compact(found)
 }
 
-// repositoryAt identifies a repository by its folder and the file system's id of it.
+// repositoryAt identifies a repository by its folder and the folder's id in the file system.
 func repositoryAt(common string) string {
 	real, err := filepath.EvalSymlinks(common)
 	if err != nil {

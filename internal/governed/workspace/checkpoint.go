@@ -18,7 +18,7 @@ import (
 // ChainTrailer is the trailer of a checkpoint that names the head of the record's hash chain.
 const ChainTrailer = "Drawbar-Chain-Head"
 
-// RebasedTrailer is the trailer of a checkpoint that was made anew on another head; it names the first one.
+// RebasedTrailer is the trailer of a checkpoint that was made again on another head; it names the first one.
 const RebasedTrailer = "Drawbar-Rebased-From"
 
 // Subject is the subject of a turn's checkpoint.
@@ -28,8 +28,7 @@ func Subject(turn, role, phase, runtime string) string {
 
 // CheckpointRequest describes a checkpoint.
 type CheckpointRequest struct {
-	// Paths are the files to commit as they are in the work tree, relative to the root; a missing file is
-	// removed.
+	// Paths are the files to commit as they are in the work tree, relative to the root; a missing file is removed.
 	Paths []string
 	// Files are contents to commit under their paths, regardless of the work tree and .gitignore.
 	Files map[string][]byte
@@ -41,8 +40,8 @@ type CheckpointRequest struct {
 	Baseline *protocol.Baseline
 }
 
-// Prepared is a checkpoint that exists as objects and that no branch shows yet. It is a plain value: written down, it can be
-// applied after a crash.
+// Prepared is a checkpoint that exists only as objects: no branch contains it yet. It is a plain value, so it can be
+// recorded and applied after a crash.
 type Prepared struct {
 	Commit  string   `json:"commit"`
 	Parent  string   `json:"parent"` // empty on a branch without commits
@@ -54,14 +53,14 @@ type Prepared struct {
 	KeepAll bool                     `json:"keep_all,omitempty"` // everything staged was staged by a person
 }
 
-// fallbackIdentity is the author of checkpoints where git knows nobody.
+// fallbackIdentity is the author of checkpoints if git has no identity configured.
 const (
 	fallbackName  = "Drawbar"
 	fallbackEmail = "drawbar@localhost"
 )
 
-// Prepare makes the objects of a checkpoint on the present head: no branch moves, no hook runs, and a person's index and staged
-// work stay. Nothing is lost by never applying it.
+// Prepare makes the objects of a checkpoint on the current head: no branch moves, no hook runs, and a person's index
+// and staged work stay. A checkpoint that is never applied loses nothing.
 func (w *Workspace) Prepare(ctx context.Context, r CheckpointRequest) (Prepared, error) {
 	if err := w.needGit("make a checkpoint"); err != nil {
 		return Prepared{}, err
@@ -105,14 +104,14 @@ func (w *Workspace) prepare(ctx context.Context, r CheckpointRequest) (Prepared,
 	return p, w.finish(ctx, index, &p)
 }
 
-// head is where HEAD points.
+// head is the commit and ref of HEAD.
 type head struct {
 	commit string // empty: no commit yet
 	ref    string // the branch, or HEAD
 }
 
 func (w *Workspace) head(ctx context.Context) (head, error) {
-	// The usual case is in two small files; whatever else there is, git knows.
+	// Two small files answer the usual case; git handles the others.
 	if data, err := readPlain(filepath.Join(w.gitDir, "HEAD")); err == nil {
 		ref, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: ")
 		if ok && strings.HasPrefix(ref, "refs/heads/") && checkRelative(ref) == nil {
@@ -128,7 +127,7 @@ func (w *Workspace) head(ctx context.Context) (head, error) {
 	if commit, ref, ok := strings.Cut(strings.TrimSpace(string(out)), "\n"); ok && code == 0 && isObject(commit) {
 		return head{commit, ref}, nil
 	}
-	// No commit yet, or something that only git can explain.
+	// No commit yet, or a case that only git can explain.
 	out, code, err = w.gitCode(ctx, command{args: []string{"symbolic-ref", "--quiet", "HEAD"}, ok: []int{1}})
 	if err != nil || code == 1 {
 		return head{ref: "HEAD"}, err
@@ -136,7 +135,7 @@ func (w *Workspace) head(ctx context.Context) (head, error) {
 	h := head{ref: strings.TrimSpace(string(out))}
 	_, code, err = w.gitCode(ctx, command{args: []string{"rev-parse", "--verify", "--quiet", h.ref}, ok: []int{1}})
 	if err == nil && code == 0 {
-		err = execution.Errorf(execution.CodeConfig, "the branch %s points to no commit that git can read", h.ref).WithHint("look into it with: git -C %s fsck", quote(w.root))
+		err = execution.Errorf(execution.CodeConfig, "the branch %s points to no commit that git can read", h.ref).WithHint("inspect it with: git -C %s fsck", quote(w.root))
 	}
 	return h, err
 }
@@ -216,7 +215,7 @@ func (w *Workspace) finish(ctx context.Context, index privateIndex, p *Prepared)
 	return err
 }
 
-// olderTree is what a commit is compared with: its parent, or the tree without entries.
+// olderTree is what a commit is compared with: its parent, or the empty tree.
 func (w *Workspace) olderTree(ctx context.Context, parent string) (string, error) {
 	if parent != "" {
 		return parent, nil
@@ -242,7 +241,7 @@ func (w *Workspace) commit(ctx context.Context, tree, parent, message string) (s
 	return strings.TrimSpace(string(out)), err
 }
 
-// identified runs a command that commits, as the person that git knows, or else by a name of ours.
+// identified runs a command that commits, with git's identity or else the fallback one.
 func (w *Workspace) identified(ctx context.Context, c command) ([]byte, error) {
 	out, err := w.git(ctx, c)
 	var failed *gitError

@@ -20,7 +20,7 @@ type Commit struct {
 // ByTurn reports whether a turn's agent made the commit.
 func (c Commit) ByTurn() bool { return c.byTurn || c.Turn != "" }
 
-// reflogAction begins the reflog message of what a turn's agent does to a branch.
+// reflogAction begins the reflog messages of commands that a turn's agent runs.
 const reflogAction = "drawbar "
 
 // TurnEnv returns the variables that distinguish the commits of a turn's agent from a person's: git records
@@ -51,7 +51,7 @@ type moves struct {
 // maxCommits bounds the commits that are listed one by one.
 const maxCommits = 500
 
-// between returns what happened between two heads; an empty one is a branch without commits.
+// between returns the commits and changes between two heads; an empty head is a branch without commits.
 func (w *Workspace) between(ctx context.Context, from, to string) (moves, error) {
 	var (
 		m                 moves
@@ -79,7 +79,7 @@ func (w *Workspace) between(ctx context.Context, from, to string) (moves, error)
 		}
 		diff, diffError = w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", older, to}})
 	})
-	// Without a reflog (or with a format of it that git cannot walk) commits are a person's.
+	// Without a reflog (or with one in a format that git cannot walk) commits are a person's.
 	ref, _ = w.git(ctx, command{args: []string{"log", "-g", "-z", fmt.Sprintf("--max-count=%d", maxCommits), "--format=%H %gs", "HEAD", "--"}})
 	wg.Wait()
 	if says(logErr, "bad object") || says(logErr, "Invalid revision range") || says(diffError, "bad object") {
@@ -95,7 +95,7 @@ func (w *Workspace) between(ctx context.Context, from, to string) (moves, error)
 	m.commits = w.parseLog(log)
 	if len(m.commits) > maxCommits {
 		m.commits = m.commits[:maxCommits]
-		m.warnings = append(m.warnings, fmt.Sprintf("more than %d commits since the baseline: the newest are listed", maxCommits))
+		m.warnings = append(m.warnings, fmt.Sprintf("more than %d commits since the baseline: only the newest are listed", maxCommits))
 	}
 	by := parseReflog(ref)
 	for i := range m.commits {

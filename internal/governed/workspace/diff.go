@@ -8,8 +8,8 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Diff returns git's patch of the project's files from one commit to another, or, with stat, the number of
-// lines per file. An empty older means newer's parent. Configured programs are not run.
+// Diff returns git's patch of the project's files from one commit to another, or, with stat, the number of lines per
+// file. An empty older means newer's parent. Configured programs are not run.
 func (w *Workspace) Diff(ctx context.Context, older, newer string, stat bool) ([]byte, error) {
 	if w.kind == NoGit {
 		return nil, errNoCommits()
@@ -35,7 +35,7 @@ func (w *Workspace) Diff(ctx context.Context, older, newer string, stat bool) ([
 	return out, w.wrap("compare commits", err)
 }
 
-// DiffFrom is Diff from a commit to the files of dir as they are now, and which of them git does not know yet. dir is empty for the
+// DiffFrom is Diff from a commit to the current files of dir, and returns the untracked files. dir is empty for the
 // project itself, or a turn's worktree.
 func (w *Workspace) DiffFrom(ctx context.Context, older, dir string, stat bool) (patch []byte, untracked []string, err error) {
 	if w.kind == NoGit {
@@ -61,10 +61,10 @@ func (w *Workspace) DiffFrom(ctx context.Context, older, dir string, stat bool) 
 }
 
 func errNoCommits() error {
-	return execution.Errorf(execution.CodeCapability, "the project is in no git repository: there is nothing to compare").WithHint("git init, before the next run")
+	return execution.Errorf(execution.CodeCapability, "the project is not in a git repository: there is nothing to compare").WithHint("git init, before the next run")
 }
 
-// patch is a git command that writes a patch, by nothing but git.
+// patch is a git command that writes a patch without running other programs.
 func (w *Workspace) patch(command string, stat bool) []string {
 	form := "--patch"
 	if stat {

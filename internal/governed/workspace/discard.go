@@ -82,7 +82,7 @@ func (w *Workspace) discard(ctx context.Context, base protocol.Baseline, from st
 	return left, err
 }
 
-// removeFiles removes new files, in the index too, and the folders that are empty then.
+// removeFiles removes new files, also from the index, and folders that are empty afterwards.
 func (w *Workspace) removeFiles(ctx context.Context, paths []string) (err error) {
 	if len(paths) == 0 {
 		return nil
@@ -96,7 +96,7 @@ func (w *Workspace) removeFiles(ctx context.Context, paths []string) (err error)
 	for _, p := range slices.Sorted(slices.Values(paths)) {
 		name := filepath.FromSlash(p)
 		if info, err := root.Lstat(name); err == nil && info.IsDir() {
-			continue // never a folder as a whole
+			continue // never remove a folder as a whole
 		}
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
 			return err

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// folderID is what the file system knows a folder as; it stays when the folder is renamed, and is another for a copy.
+// folderID is the file system's identity of a folder; it survives a rename, and a copy has another.
 func folderID(path string) string {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

@@ -14,20 +14,21 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// settings apply to every git command: configured programs do not run. Content filters have names of their own,
-// which neutral disables; the environment disables network access.
+// settings apply to every git command: configured programs do not run. Content filters have arbitrary names, so neutral
+// disables them; the environment disables network access.
 var settings = []string{
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-c", "gc.auto=0",
 	"-c", "maintenance.auto=false", "-c", "advice.detachedHead=false", "-c", "core.pager=cat", "-c", "log.showSignature=false",
 	"-c", "log.mailmap=false", "-c", "submodule.recurse=false", "-c", "diff.external=", "-c", "core.sshCommand=false", "-c", "credential.helper=",
 }
 
-// unfiltered are the subcommands that touch neither the work tree nor the index, as they are used here. Whatever writes an index may
-// read files by way of a filter, to see whether they changed in the same instant: it is told first which filters may run.
+// unfiltered are the subcommands that, as used here, touch neither the work tree nor the index. All others may read
+// files through a filter, to see whether they changed in the same instant, so they are given the list of allowed
+// filters.
 var unfiltered = []string{"cat-file", "commit-tree", "config", "diff-tree", "for-each-ref", "hash-object", "log", "ls-files", "ls-tree", "merge-base",
 	"merge-file", "rev-list", "rev-parse", "symbolic-ref", "update-ref", "var"}
 
-// passed are the variables that git gets from the environment. Nothing that says where a repository or an index is.
+// passed are the variables that git inherits. None of them locates a repository or an index.
 var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT",
 	"USERPROFILE", "HOMEDRIVE", "HOMEPATH", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "EMAIL",
 	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT", "GIT_EXEC_PATH",
@@ -36,8 +37,8 @@ var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TMP", "TEMP"
 
 var passedPrefixes = []string{"XDG_", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"}
 
-// environment returns git's environment, which makes its output the same everywhere and keeps it from waiting
-// for a person.
+// environment returns git's environment, which makes its output the same everywhere and keeps it from waiting for
+// input.
 func environment(environ []string) []string {
 	env := make([]string, 0, 24)
 	for _, v := range environ {
@@ -57,8 +58,8 @@ type command struct {
 	args  []string // without the settings
 	env   []string // besides the environment
 	stdin []byte
-	ok    []int // exit codes besides 0 that are answers
-	plain bool  // without the settings: for what only asks for them
+	ok    []int // exit codes besides 0 that are not failures
+	plain bool  // without the settings: for commands that only query them
 }
 
 // name is the subcommand.
@@ -85,7 +86,7 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.name, msg)
 }
 
-// lock is the lock file that the message names.
+// lock is the path of the lock file that the message names.
 func (e *gitError) lock() string {
 	_, rest, _ := strings.Cut(e.stderr, "'")
 	lock, _, _ := strings.Cut(rest, "'")
@@ -103,10 +104,10 @@ func says(err error, text string) bool {
 	return errors.As(err, &e) && strings.Contains(e.stderr, text)
 }
 
-// lockTries is how often a command is tried while another git holds a lock, with lockPause between tries.
+// lockTries is the number of attempts while another git holds a lock, with lockPause between them.
 const (
 	lockTries = 40
-	lastTries = 5 // of which each looks whether somebody holds it
+	lastTries = 5 // the last of which check whether a process holds it
 	lockPause = 50 * time.Millisecond
 )
 
@@ -165,7 +166,7 @@ func (w *Workspace) gitCode(ctx context.Context, c command) ([]byte, int, error)
 	}
 }
 
-// explain returns an error that says what to type if that is known.
+// explain adds a hint to errors that it knows.
 func (w *Workspace) explain(err *gitError, dir string, locked bool) error {
 	switch {
 	case locked:

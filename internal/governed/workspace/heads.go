@@ -15,16 +15,16 @@ const (
 	TurnTrailer = "AgentXchain-Turn"
 )
 
-// CheckpointCommit is a commit below HEAD whose trailers say that it is a checkpoint.
+// CheckpointCommit is an ancestor of HEAD whose trailers mark it as a checkpoint.
 type CheckpointCommit struct {
 	Commit  string
 	Run     string
 	Turn    string
 	Head    string // of the record's hash chain; empty in a checkpoint of another program
-	Rebased string // the commit that it was made from; empty for none
+	Rebased string // the commit that it replaced; empty for none
 }
 
-// Checkpoints are the checkpoints of the present branch, newest first.
+// Checkpoints returns the checkpoints of the current branch, newest first.
 func (w *Workspace) Checkpoints(ctx context.Context) ([]CheckpointCommit, error) {
 	if w.kind == NoGit {
 		return nil, nil
@@ -39,7 +39,7 @@ func (w *Workspace) Checkpoints(ctx context.Context) ([]CheckpointCommit, error)
 	}
 	args := []string{"log", "-z", "--grep=^" + ChainTrailer + ": ", "--grep=^" + TurnTrailer + ": ", "--format=" + format, h.commit, "--"}
 	if w.prefix != "" {
-		args = append(args, strings.TrimSuffix(w.prefix, "/")) // other projects of the repository have records of their own
+		args = append(args, strings.TrimSuffix(w.prefix, "/")) // other projects in the repository have their own records
 	}
 	out, err := w.git(ctx, command{args: args})
 	if err != nil {
@@ -52,7 +52,7 @@ func (w *Workspace) Checkpoints(ctx context.Context) ([]CheckpointCommit, error)
 			continue
 		}
 		for i := range f {
-			f[i], _, _ = strings.Cut(strings.TrimSpace(f[i]), " ") // one of a kind belongs there
+			f[i], _, _ = strings.Cut(strings.TrimSpace(f[i]), " ") // a checkpoint has one of each
 		}
 		if f[2] != "" || f[3] != "" {
 			list = append(list, CheckpointCommit{Commit: f[0], Run: f[1], Turn: f[2], Head: f[3], Rebased: f[4]})
@@ -61,7 +61,7 @@ func (w *Workspace) Checkpoints(ctx context.Context) ([]CheckpointCommit, error)
 	return list, nil
 }
 
-// Heads are the heads of the record's hash chain that checkpoints name, newest first.
+// Heads returns the heads of the record's hash chain that checkpoints name, newest first.
 func (w *Workspace) Heads(ctx context.Context) ([]string, error) {
 	all, err := w.Checkpoints(ctx)
 	var list []string
@@ -73,7 +73,7 @@ func (w *Workspace) Heads(ctx context.Context) ([]string, error) {
 	return list, err
 }
 
-// Head is the commit that HEAD names; empty where there is none.
+// Head is the commit of HEAD; empty if there is none.
 func (w *Workspace) Head(ctx context.Context) (string, error) {
 	if w.kind == NoGit {
 		return "", nil
@@ -82,7 +82,7 @@ func (w *Workspace) Head(ctx context.Context) (string, error) {
 	return h.commit, w.wrap("read HEAD", err)
 }
 
-// Contains reports whether a commit is another or below it. A commit that is not there is below none.
+// Contains reports whether a commit is another or its ancestor. A missing commit is an ancestor of none.
 func (w *Workspace) Contains(ctx context.Context, commit, head string) (bool, error) {
 	if commit == head {
 		return true, nil
@@ -94,7 +94,8 @@ func (w *Workspace) Contains(ctx context.Context, commit, head string) (bool, er
 	return err == nil && code == 0, err
 }
 
-// Unreachable are those of the commits that are not below HEAD. With false they are not in the repository at all.
+// Unreachable returns the commits that are not ancestors of HEAD. The value is false for those that are not in the
+// repository.
 func (w *Workspace) Unreachable(ctx context.Context, commits []string) (map[string]bool, error) {
 	h, err := w.head(ctx)
 	if err != nil {
@@ -138,7 +139,7 @@ func (w *Workspace) Unreachable(ctx context.Context, commits []string) (map[stri
 	return there, nil
 }
 
-// Shallow reports whether the repository lacks older commits because it was cloned or fetched without them.
+// Shallow reports whether the repository lacks older commits because it is a shallow clone.
 func (w *Workspace) Shallow() bool {
 	return w.kind == Git && exists(filepath.Join(w.common, "shallow"))
 }
@@ -156,8 +157,8 @@ func (w *Workspace) BranchWith(ctx context.Context, commit string) (string, erro
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Blobs are the objects of files in a commit, by path below the root; a file that the commit does not have is left out. The answer is
-// nil when the commit is not there.
+// Blobs returns the objects of files in a commit, by path below the root; a file that the commit does not contain is
+// left out. It returns nil if the commit is missing.
 func (w *Workspace) Blobs(ctx context.Context, commit string, paths []string) (map[string]string, error) {
 	if !isObject(commit) {
 		return nil, nil
@@ -186,7 +187,8 @@ func (w *Workspace) Blobs(ctx context.Context, commit string, paths []string) (m
 	return m, nil
 }
 
-// Had reports whether a commit below HEAD has a file with the content of an object; with an empty object, whether HEAD lacks the file.
+// Had reports whether an ancestor of HEAD has a file with the content of an object; for an empty object, whether HEAD
+// lacks the file.
 func (w *Workspace) Had(ctx context.Context, path, object string) (bool, error) {
 	h, err := w.head(ctx)
 	if err != nil || h.commit == "" {
@@ -207,7 +209,7 @@ func (w *Workspace) Had(ctx context.Context, path, object string) (bool, error) 
 	return err == nil && code == 0 && len(strings.TrimSpace(string(out))) > 0, err
 }
 
-// Digest is the SHA-256 of a file's content in a commit; empty when the commit or the file is not there.
+// Digest is the SHA-256 of a file's content in a commit; empty if the commit or the file is missing.
 func (w *Workspace) Digest(ctx context.Context, commit, path string) (string, error) {
 	full, err := w.full(path)
 	if err != nil || !isObject(commit) {
@@ -221,7 +223,7 @@ func (w *Workspace) Digest(ctx context.Context, commit, path string) (string, er
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Visible are those of the paths below the root, or the files in them, that git shows as untracked.
+// Visible returns those of the paths below the root, or the files in them, that git shows as untracked.
 func (w *Workspace) Visible(ctx context.Context, paths ...string) ([]string, error) {
 	if w.kind == NoGit {
 		return nil, nil

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// hiddenPaths are the paths of an index that are marked so that git does not look at them: assume-unchanged or skip-worktree. An
-// index of another kind gives none.
+// hiddenPaths returns the paths of an index that are marked so that git does not check them: assume-unchanged or
+// skip-worktree. An index in an unknown format returns none.
 func hiddenPaths(index []byte, idLen int) []string {
 	const stat = 40
 	if len(index) < 12 || string(index[:4]) != "DIRC" {
@@ -60,7 +60,8 @@ func hiddenPaths(index []byte, idLen int) []string {
 	return hidden
 }
 
-// stripped decodes how much of the name before an entry of version 4 drops, and how many bytes say so; 0 for none.
+// stripped decodes how many bytes version 4 drops from the name of the entry before, and the length of that number; 0
+// if it is invalid.
 func stripped(b []byte) (value, n int) {
 	for i, c := range b {
 		if i > 4 {

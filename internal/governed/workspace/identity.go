@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Identity returns git's author of commits here; empty if git knows none, or without a repository.
+// Identity returns the author of git commits here; empty without an identity or a repository.
 func (w *Workspace) Identity(ctx context.Context) (name, email string) {
 	if w.Kind() != Git {
 		return "", ""

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// knownSettings caches git's settings until a file that they come from, or could come from, changes. It is safe
-// for concurrent use; the zero value is ready to use.
+// knownSettings caches git's settings until a file that they come from, or could come from, changes. It is safe for
+// concurrent use; the zero value is ready to use.
 type knownSettings struct {
 	mu    sync.Mutex
 	byDir map[string]knownAnswer
@@ -20,13 +20,13 @@ type knownAnswer struct {
 	files map[string]fileStamp
 }
 
-// settledAfter is how old the last change of a file must be for a later change to show in its times: on a file system that keeps seconds,
-// and on one whose times are finer, which move with the clock of the system. Tests shorten the first.
+// settledAfter is the age after which a later change of a file shows in its times on a file system that keeps seconds. Tests shorten it.
 var settledAfter = 3 * time.Second
 
+// settledFine is the same for times that are finer, which follow the system's clock.
 const settledFine = 50 * time.Millisecond
 
-// settled reports whether a change that came at now or later would show in the times of a file.
+// settled reports whether a change at now or later would show in the file's times.
 func (s fileStamp) settled(now time.Time) bool {
 	after := settledAfter
 	if s.changed.Nanosecond()%int(time.Millisecond) != 0 {
@@ -35,8 +35,8 @@ func (s fileStamp) settled(now time.Time) bool {
 	return !s.there || now.Sub(s.changed) >= after
 }
 
-// fileStamp is what changes with every change of a file, except one in the same instant: a program can set back the time of the
-// last change of content, not that of the last change of anything.
+// fileStamp changes with every change of a file, except one in the same instant. It includes the change time, because a
+// program can set back the modification time.
 type fileStamp struct {
 	there            bool
 	changed, written time.Time
@@ -45,7 +45,7 @@ type fileStamp struct {
 	device, file     uint64
 }
 
-// get is the answer for dir, or nil where git must be asked.
+// get returns the cached settings of dir, or nil if git must be asked.
 func (k *knownSettings) get(dir string) []setting {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -62,7 +62,7 @@ func (k *knownSettings) get(dir string) []setting {
 	return known.all
 }
 
-// put keeps an answer that git was asked for at begun, unless a file is so young that its next change might not show.
+// put caches settings that git was asked for at begun, unless a file is so young that its next change might not show.
 func (k *knownSettings) put(dir string, all []setting, files []string, begun time.Time) {
 	stamps := make(map[string]fileStamp, len(files))
 	for _, path := range files {
@@ -80,9 +80,9 @@ func (k *knownSettings) put(dir string, all []setting, files []string, begun tim
 	k.byDir[dir] = knownAnswer{all, stamps}
 }
 
-// settingsFiles are the files that git reads, or would read if they were there, to give the settings all.
+// settingsFiles returns the files that git reads for the settings all, or would read if they existed.
 func (w *Workspace) settingsFiles(all []setting) []string {
-	// HEAD has the branch, on which an include may depend.
+	// an include may depend on the branch in HEAD
 	files := append(w.userFiles("config"), filepath.Join(w.top, ".git"), filepath.Join(filepath.Dir(filepath.Dir(w.program)), "etc", "gitconfig"))
 	for _, dir := range []string{w.gitDir, w.common} {
 		for _, name := range []string{"config", "config.worktree", "HEAD", "commondir"} {
@@ -101,7 +101,7 @@ func (w *Workspace) settingsFiles(all []setting) []string {
 	return slices.Compact(slices.DeleteFunc(files, func(path string) bool { return path == "" }))
 }
 
-// userFiles are the places of a user's and the machine's own settings; names are those in git's own folder.
+// userFiles returns the paths of the user's and the system's settings; names are those in git's own folder.
 func (w *Workspace) userFiles(names ...string) []string {
 	home := w.home()
 	xdg := w.variable("XDG_CONFIG_HOME")

@@ -23,10 +23,10 @@ const (
 	markDirectory  = "directory"
 )
 
-// mark identifies the content of a file: a marker that is equal if the content is, and git's name for it.
+// mark identifies the content of a file: the marker, equal for equal content, and git's name for it.
 type mark struct {
 	marker     string
-	id         string // git's object name of the raw content; empty for what is not a file or a link
+	id         string // git's object name of the raw content; empty unless it is a file or a link
 	executable bool
 	link       bool
 	size       int64
@@ -34,7 +34,7 @@ type mark struct {
 
 func (m mark) deleted() bool { return m.marker == markDeleted }
 
-// Marker is the marker of a file as it stands in the work tree.
+// Marker is the marker of a file in the work tree.
 func (w *Workspace) Marker(ctx context.Context, path string) (string, error) {
 	if err := checkRelative(path); err != nil {
 		return "", err
@@ -43,8 +43,7 @@ func (w *Workspace) Marker(ctx context.Context, path string) (string, error) {
 	return m.marker, err
 }
 
-// look reads one file, in pieces, so its size does not matter. sha256ids says that the repository names objects
-// by SHA-256.
+// look reads one file in chunks. sha256ids says that the repository names objects by SHA-256.
 func look(ctx context.Context, path string, sha256ids bool) (mark, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -92,7 +91,7 @@ func objectHash(sha256ids bool, size int64) hash.Hash {
 	return h
 }
 
-// contextReader ends with its context: a file may be huge.
+// contextReader stops when its context ends: a file may be huge.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

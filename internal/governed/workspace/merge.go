@@ -19,18 +19,18 @@ import (
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
-// mergedFile is kept with git's notes of a worktree: what a merge was about to write, so that one that was interrupted is
-// finished and not taken for a person's change.
+// mergedFile is kept in git's administrative folder of a worktree. It lists what a merge was about to write, so that an
+// interrupted merge is finished and not mistaken for a person's change.
 const mergedFile = "drawbar-merged"
 
-// Merge merges the given files of a turn's worktree into the work tree at the root. A file that only the turn
-// changed is copied; one that both changed is merged by lines. If that is impossible, or would overwrite a
-// person's uncommitted work, the path is in conflicts and nothing is changed. Repeating it is harmless.
+// Merge merges the given files of a turn's worktree into the work tree at the root. A file that only the turn changed
+// is copied; one that both changed is merged by lines. If that is impossible, or would overwrite a person's uncommitted
+// work, the path is in conflicts and nothing is changed. It is idempotent.
 func (w *Workspace) Merge(ctx context.Context, turn string, paths []string) (conflicts []string, err error) {
 	return w.merge(ctx, turn, paths, func(string) {})
 }
 
-// merge is Merge with points at which a test ends it.
+// merge is Merge with interruption points for tests.
 func (w *Workspace) merge(ctx context.Context, turn string, paths []string, point func(string)) (conflicts []string, err error) {
 	if err := errors.Join(checkTurn(turn), w.needGit("merge a worktree")); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (w *Workspace) merge(ctx context.Context, turn string, paths []string, poin
 	dir := w.worktreeDir(turn)
 	t := w.lookTree(dir)
 	if !t.whole {
-		return nil, execution.Errorf(execution.CodeConfig, "the worktree %s of turn %s is gone or was not made to its end", dir, turn).
-			WithHint("give the turn to its role again: drawbar govern reissue")
+		return nil, execution.Errorf(execution.CodeConfig, "the worktree %s of turn %s is missing or incomplete", dir, turn).
+			WithHint("repeat the turn: drawbar govern reissue")
 	}
 	m, err := w.newMerge(ctx, t, paths)
 	if err != nil {
@@ -61,7 +61,7 @@ func (w *Workspace) merge(ctx context.Context, turn string, paths []string, poin
 	return nil, w.wrap("merge the worktree of "+turn, m.carryOut(point))
 }
 
-// merging is one merge: all is planned before anything is written.
+// merging is one merge: everything is planned before anything is written.
 type merging struct {
 	w      *Workspace
 	t      Tree
@@ -118,7 +118,7 @@ func (w *Workspace) newMerge(ctx context.Context, t Tree, paths []string) (*merg
 		return nil, err
 	}
 	if data, err := os.ReadFile(filepath.Join(t.admin, mergedFile)); err == nil {
-		_ = json.Unmarshal(data, &m.done) // a torn file was written before anything else was
+		_ = json.Unmarshal(data, &m.done) // a partly written file was planned before any other was written
 	}
 	if m.main, err = os.OpenRoot(w.root); err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (m *merging) plan(ctx context.Context, p string) (bool, error) {
 	}
 	base := m.bases[p]
 	if !base.absent() && base.mode != modeDir {
-		// The file is gone: files of other names are in its place.
+		// The file is gone: a folder has taken its name.
 		for _, side := range []*mark{&ours, &theirs} {
 			if side.marker == markDirectory {
 				*side = mark{marker: markDeleted}
@@ -183,7 +183,7 @@ func plain(m mark) bool {
 	return m.deleted() || m.link || strings.HasPrefix(m.marker, "sha256:")
 }
 
-// blob is a file of the commit that the turn began from, as git would write it into a work tree.
+// blob is a file of the turn's base commit, as git would write it into a work tree.
 type blob struct {
 	mode string
 	data []byte
@@ -198,7 +198,7 @@ func (b blob) same(m mark) bool {
 	return m.link == (b.mode == "120000") && m.executable == (b.mode == "100755") && strings.HasSuffix(m.marker, "sha256:"+digest(string(b.data)))
 }
 
-// readBases finds the files as the turn found them. Their content is read only where the head has changed the file too.
+// readBases finds the files as the turn found them. It reads their content only if the head has changed the file too.
 func (m *merging) readBases(ctx context.Context) error {
 	args := []string{"ls-tree", "-r", "-z", m.t.Base, "--"}
 	size := 0
@@ -256,7 +256,8 @@ func (m *merging) take(p string, theirs mark) bool {
 	return s.remove || m.roomFor(p)
 }
 
-// roomFor reports whether the folders of a new file can be made: none is a file or a link, unless the merge removes it.
+// roomFor reports whether the folders of a new file can be created: none is a file or a link, unless the merge removes
+// it.
 func (m *merging) roomFor(p string) bool {
 	for d := path.Dir(p); d != "."; d = path.Dir(d) {
 		info, err := m.main.Lstat(filepath.FromSlash(d))
@@ -283,7 +284,7 @@ func (m *merging) three(ctx context.Context, p string, base blob, ours, theirs m
 	}
 	for _, text := range [][]byte{a, b, base.data} {
 		if bytes.IndexByte(text[:min(len(text), 8000)], 0) >= 0 {
-			return false, nil // not text, by git's own measure
+			return false, nil // not text, as git defines it
 		}
 	}
 	tmp, err := os.MkdirTemp(m.t.admin, "drawbar-merge-*")
@@ -352,14 +353,14 @@ func (m *merging) carryOut(point func(string)) error {
 	return nil
 }
 
-// write replaces one file as a whole. Nothing is written through a link that leads out of the root.
+// write replaces one file atomically. It writes through no link that leads out of the root.
 func (m *merging) write(s step) error {
 	name := filepath.FromSlash(s.path)
 	if s.remove {
 		if err := m.main.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
 			return err
 		}
-		// Folders that are empty now are not in a commit.
+		// Git does not record empty folders.
 		for d := filepath.Dir(name); d != "."; d = filepath.Dir(d) {
 			if m.main.Remove(d) != nil {
 				break
@@ -371,7 +372,7 @@ func (m *merging) write(s step) error {
 		return err
 	}
 	tmp := filepath.Join(filepath.FromSlash(protocol.WorktreesDir), ".merge-"+m.t.Turn)
-	_ = m.main.Remove(tmp) // of an interrupted merge
+	_ = m.main.Remove(tmp) // left by an interrupted merge
 	if s.link {
 		if err := m.main.Symlink(string(s.data), tmp); err != nil {
 			return err

@@ -17,8 +17,8 @@ const (
 	Created  = "created"
 	Modified = "modified"
 	Deleted  = "deleted"
-	Renamed  = "renamed" // under its new name; the old one is a Deleted of its own
-	Mode     = "mode"    // only the right to execute it changed
+	Renamed  = "renamed" // listed under its new name; the old one is listed as Deleted
+	Mode     = "mode"    // only the executable bit changed
 )
 
 // FileChange is one file that a turn changed. Path is relative to the root, with slashes.
@@ -31,14 +31,14 @@ type FileChange struct {
 
 // Observation is what changed since a baseline.
 type Observation struct {
-	// Available is false where changes cannot be told for sure, as without git; a warning says why. Files may be there all
-	// the same, as information.
+	// Available is false if changes cannot be determined reliably, as without git; a warning says why. Files may be
+	// present all the same, for information.
 	Available bool
-	// Files are the turn's changes, sorted by path, without operational and ignored files, a person's own
-	// unchanged work, and files that only a person's commit changed.
+	// Files are the turn's changes, sorted by path, without operational and ignored files, a person's unchanged work,
+	// and files that only a person's commit changed.
 	Files []FileChange
-	// OperatorCommits are the commits made since the baseline that no turn is known to have made, newest first; TurnCommits
-	// are those of a turn. They never stand against a turn.
+	// OperatorCommits are the commits made since the baseline that are not known to be a turn's, newest first;
+	// TurnCommits are those of a turn. Commits are never a reason to reject a result.
 	OperatorCommits, TurnCommits []Commit
 	// Committed are the files that only OperatorCommits changed, sorted.
 	Committed   []string
@@ -79,7 +79,7 @@ func (o Observation) Renames() map[string]string {
 	return m
 }
 
-// Markers are the markers of Files by path, in order.
+// Markers returns the markers of Files by path, in order.
 func (o Observation) Markers() protocol.Ordered[string] {
 	var m protocol.Ordered[string]
 	for _, f := range o.Files {
@@ -104,7 +104,7 @@ func (w *Workspace) Observe(ctx context.Context, base protocol.Baseline, dir str
 	}
 	if own && !w.lookTree(at.top).whole {
 		return Observation{}, execution.Errorf(execution.CodeConfig, "the worktree %s is no longer one of this repository: its .git file is gone or changed", at.top).
-			WithHint("drop the attempt and begin anew with: drawbar govern reissue")
+			WithHint("discard the attempt and start again: drawbar govern reissue")
 	}
 	s, err := at.status(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func (w *Workspace) at(dir string) (*Workspace, bool, error) {
 	}
 	if err != nil {
 		return nil, false, execution.Errorf(execution.CodeConfig, "the turn's folder %s cannot be used: %w", dir, err).
-			WithHint("drop the attempt and begin anew with: drawbar govern reissue")
+			WithHint("discard the attempt and start again: drawbar govern reissue")
 	}
 	if abs == w.root {
 		return w, false, nil
@@ -145,15 +145,15 @@ func (w *Workspace) at(dir string) (*Workspace, bool, error) {
 	return &c, true, nil
 }
 
-// view is one observation in the making.
+// view is one observation under construction.
 type view struct {
 	w    *Workspace
 	s    status
 	base protocol.Baseline
-	own  bool // a worktree of the turn's own
+	own  bool // the turn's own worktree
 
 	entries  map[string]entry  // what differs from the head, by path from the root
-	found    map[string]mark   // what the files of entries and of the baseline hold now
+	found    map[string]mark   // current content of the files in entries and in the baseline
 	moved    map[string]change // what differs between the head of the baseline and the head, by path from the root
 	byTurn   map[string]bool   // files of the turn's commits
 	commits  []Commit
@@ -188,7 +188,7 @@ func (v *view) moves(ctx context.Context) error {
 	return nil
 }
 
-// look reads the files that matter.
+// look reads the relevant files.
 func (v *view) look(ctx context.Context) error {
 	relevant := v.w.relevant(v.s)
 	v.entries = make(map[string]entry, len(relevant))
@@ -281,14 +281,14 @@ func (v *view) judge(p string, o *Observation) (action string, whose owner) {
 		return "", nobody
 	}
 	if strings.HasPrefix(now.marker, "commit:") && strings.Contains(now.marker, "+") && now.marker != was {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("the submodule %s has uncommitted changes: a checkpoint holds its commit only", p))
+		o.Warnings = append(o.Warnings, fmt.Sprintf("the submodule %s has uncommitted changes: a checkpoint contains only its commit", p))
 	}
 	if wasDirty {
 		switch {
 		case was == now.marker && !v.modeChanged(p, now):
 			return "", nobody
 		case !dirty && hasMoved && !v.byTurn[p]:
-			return "", operators // a person went on with their own work and committed it
+			return "", operators // a person continued their own work and committed it
 		case now.deleted():
 			return Deleted, turns
 		case was == markDeleted:
@@ -331,7 +331,7 @@ func actionOf(isNew bool, now mark, oldID string) string {
 	return Modified
 }
 
-// renames finds new files with the content of deleted ones.
+// renames pairs new files with deleted ones of the same content.
 func (v *view) renames(files []FileChange) {
 	gone := map[string]string{} // object name to path
 	for _, f := range files {
@@ -358,7 +358,7 @@ func (v *view) renames(files []FileChange) {
 // observeFiles compares the files of a folder without git.
 func (w *Workspace) observeFiles(ctx context.Context, base protocol.Baseline) (Observation, error) {
 	o := Observation{}
-	why := "without a git repository changes are not fully known: run git init to have turns checked and checkpointed"
+	why := "without a git repository, changes are not fully known: run git init to check and checkpoint turns"
 	if base.Detail == nil || !base.Detail.Walked {
 		o.Warnings = append(o.Warnings, why)
 		return o, nil
@@ -392,7 +392,7 @@ func (w *Workspace) observeFiles(ctx context.Context, base protocol.Baseline) (O
 // summaryFiles bounds the files that a summary names.
 const summaryFiles = 50
 
-// summarize names the changed files, one a line.
+// summarize names the changed files, one per line.
 func summarize(files []FileChange) string {
 	if len(files) == 0 {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// pipePatience is how long git may take before somebody looks whether it waits for a named pipe. Tests shorten it.
+// pipePatience is the time after which a running git is checked for waiting on a named pipe. Tests shorten it.
 var pipePatience = 5 * time.Second
 
 // maxSettings limits how much is read of a git settings file, maxIncluded how many of them are read.
@@ -25,13 +25,13 @@ const (
 	maxIncluded = 100
 )
 
-// pipeError says that git waits for a named pipe in the place of a file that it reads.
+// pipeError says that git waits for a named pipe in place of a file that it reads.
 type pipeError struct{ path string }
 
 func (e *pipeError) Error() string { return "waits for " + e.path + ", which is a named pipe" }
 
-// run runs git. Where a named pipe stands in place of a settings file, git would wait for ever: it is ended, and the error names the
-// pipe. A git that is only slow goes on.
+// run runs git. If a named pipe is in place of a settings file, git would wait forever: it is killed, and the error
+// names the pipe. A slow git is left alone.
 func (w *Workspace) run(ctx context.Context, spec process.Spec) ([]byte, process.Exit, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	over := make(chan struct{})
@@ -63,8 +63,8 @@ func (w *Workspace) run(ctx context.Context, spec process.Spec) ([]byte, process
 	return out, exit, nil
 }
 
-// pipe finds a named pipe where git, run in dir, reads a file without being asked for it; empty for none. It is looked for after
-// the fact, so that no file is read in git's place: what looks like a path in a settings file may be one.
+// pipe finds a named pipe that git, run in dir, reads without being asked to; empty for none. It is searched only
+// afterwards, because what looks like a path in a settings file may itself be a pipe.
 func (w *Workspace) pipe(dir string) string {
 	files := w.userFiles("config", "attributes", "ignore")
 	mark := findRepository(dir)
@@ -89,7 +89,7 @@ func (w *Workspace) pipe(dir string) string {
 	found := ""
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case err != nil: // what cannot be read is not what git waits for
+		case err != nil: // git does not wait for what cannot be read
 		case d.IsDir() && d.Name() == ".git":
 			return fs.SkipDir
 		case slices.Contains([]string{".gitattributes", ".gitignore", ".gitmodules"}, d.Name()) && isPipe(path):
@@ -101,7 +101,7 @@ func (w *Workspace) pipe(dir string) string {
 	return found
 }
 
-// named are the existing files that the values in a settings file may name.
+// named returns the existing files that the values in a settings file may name.
 func (w *Workspace) named(file string) (found []string) {
 	data, err := repofile.Own(file, maxSettings)
 	if err != nil {
@@ -133,5 +133,5 @@ func readPlain(path string) ([]byte, error) {
 	return data, nil
 }
 
-// maxPlain bounds a file of git's own: the index of a large repository.
+// maxPlain bounds the size of one of git's own files: the index of a large repository.
 const maxPlain = 1 << 30

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// plainExtensions are extensions of a repository that leave its folders where they are.
+// plainExtensions are repository extensions that do not relocate its folders.
 var plainExtensions = []string{"extensions.objectformat", "extensions.partialclone", "extensions.preciousobjects", "extensions.refstorage", "extensions.worktreeconfig"}
 
-// plain finds the repository at mark without asking git where it is: nil, unless it is as git init leaves it.
+// plain finds the repository at mark without running git: nil unless it is as git init creates it.
 func (w *Workspace) plain(ctx context.Context, mark string) *Workspace {
 	c := *w
 	c.mark, c.kind, c.top, c.gitDir = mark, Git, mark, filepath.Join(mark, ".git")
@@ -25,12 +25,13 @@ func (w *Workspace) plain(ctx context.Context, mark string) *Workspace {
 	}
 	all, err := c.configured(ctx, c.root)
 	if err != nil || !plainSettings(all) {
-		return nil // git has words for what is wrong
+		return nil // git explains what is wrong
 	}
 	return &c
 }
 
-// plainFolder reports whether the folder .git in mark is a repository of this user, all in one place, that git finds from root.
+// plainFolder reports whether the folder .git in mark is a repository of this user, all in one place, that git finds
+// from root.
 func plainFolder(mark, root string) bool {
 	git := filepath.Join(mark, ".git")
 	device, ok := ownFolder(git)
@@ -46,8 +47,8 @@ func plainFolder(mark, root string) bool {
 	return err == nil && (strings.HasPrefix(head, "ref: refs/") || isObject(head))
 }
 
-// plainSettings reports whether no setting moves a part of the repository, and all its extensions are known. Of a repository that it
-// refuses, git reads no settings: those of a good one say which format it has.
+// plainSettings reports whether no setting relocates a part of the repository, and all its extensions are known. Git
+// reads no settings of a repository that it refuses; those of a good one include its format version.
 func plainSettings(all []setting) bool {
 	format := ""
 	for _, s := range all {
@@ -62,7 +63,7 @@ func plainSettings(all []setting) bool {
 	return format == "0" || format == "1"
 }
 
-// places are the folder of the repository as it is now, whatever Open found, and that of its hooks.
+// places returns the current folder of the repository, whatever Open found, and its hooks folder.
 func (w *Workspace) places(ctx context.Context, all []setting) (common, hooks string, err error) {
 	moved := slices.ContainsFunc(all, func(s setting) bool { return s.key == "core.hookspath" })
 	if w.mark == findRepository(w.root) && plainFolder(w.mark, w.root) && plainSettings(all) && !moved {

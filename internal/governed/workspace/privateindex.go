@@ -16,21 +16,21 @@ import (
 
 const indexPrefix = "drawbar-index-"
 
-// privateIndex is an index of our own next to git's. Its folder can stand for the repository's own, with a HEAD that nobody else has,
-// so that git commit makes a commit there and no branch moves.
+// privateIndex is an index of our own next to git's. Its folder can act as a repository folder with its own HEAD, so
+// that git commit makes a commit there and moves no branch.
 type privateIndex struct {
 	dir  string
-	from indexMark // of git's index, when this one began as its copy
+	from indexMark // checksum of git's index, if this one started as its copy
 }
 
-// privateIndex makes an empty one, and says how to remove it. The folder names the process that it is for, so that those of processes
-// that were killed are cleared away.
+// privateIndex creates an empty one, and returns a function that removes it. The folder's name contains the process id,
+// so that folders of killed processes can be removed.
 func (w *Workspace) privateIndex() (x privateIndex, done func(), err error) {
 	left, _ := filepath.Glob(filepath.Join(w.gitDir, indexPrefix+"*"))
 	for _, dir := range left {
 		name, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), indexPrefix), "-")
 		if n, err := strconv.Atoi(name); err != nil || !pid.Alive(n) {
-			_ = os.RemoveAll(dir) // what stays is only room on the disk
+			_ = os.RemoveAll(dir) // a leftover only uses disk space
 		}
 	}
 	x.dir, err = os.MkdirTemp(w.gitDir, fmt.Sprintf("%s%d-*", indexPrefix, os.Getpid()))
@@ -43,7 +43,7 @@ func (w *Workspace) privateIndex() (x privateIndex, done func(), err error) {
 func (x privateIndex) file() string  { return filepath.Join(x.dir, "index") }
 func (x privateIndex) env() []string { return []string{"GIT_INDEX_FILE=" + x.file()} }
 
-// indexMark identifies a version of git's index by its size and its final checksum. Zero: unknown.
+// indexMark identifies a version of git's index by its size and its final checksum. Zero means unknown.
 type indexMark struct {
 	size int
 	sum  [20]byte
@@ -54,14 +54,14 @@ func markIndex(data []byte) (m indexMark) {
 		return indexMark{}
 	}
 	copy(m.sum[:], data[len(data)-len(m.sum):])
-	if m.sum == ([20]byte{}) { // git was told to leave it out
+	if m.sum == ([20]byte{}) { // git was told to omit it
 		return indexMark{}
 	}
 	m.size = len(data)
 	return m
 }
 
-// gitIndex reads git's index. Of one in several files nothing can be told.
+// gitIndex reads git's index. Nothing is known about a split index.
 func (w *Workspace) gitIndex() ([]byte, indexMark) {
 	data, err := readPlain(filepath.Join(w.gitDir, "index"))
 	if parts, _ := filepath.Glob(filepath.Join(w.gitDir, "sharedindex.*")); err != nil || len(parts) > 0 {
@@ -70,15 +70,14 @@ func (w *Workspace) gitIndex() ([]byte, indexMark) {
 	return data, markIndex(data)
 }
 
-// knownIndex caches what was seen of git's index. It is safe for concurrent use; the zero value is ready to
-// use.
+// knownIndex caches what is known about git's index. It is safe for concurrent use; the zero value is ready to use.
 type knownIndex struct {
 	mu    sync.Mutex
-	clean struct { // the index that held the tree of head and nothing else
+	clean struct { // an index that held exactly the tree of head
 		head string
 		mark indexMark
 	}
-	next struct { // the index that git's is to become when commit is on its branch
+	next struct { // the index that replaces git's when commit is on its branch
 		commit  string
 		from    indexMark
 		data    []byte
@@ -86,7 +85,7 @@ type knownIndex struct {
 	}
 }
 
-// sawStatus remembers an index that has nothing but the tree of the head in it.
+// sawStatus remembers an index that contains exactly the tree of the head.
 func (w *Workspace) sawStatus(s status, before indexMark) {
 	_, after := w.gitIndex()
 	clean := before == after && w.prefix == "" && s.head != ""
@@ -100,8 +99,8 @@ func (w *Workspace) sawStatus(s status, before indexMark) {
 	}
 }
 
-// copyIndex begins a private index as a copy of git's, where that is known to hold the tree of the parent. The copy is as old as the
-// original: by its age git knows which files may have changed in the instant in which it was written.
+// copyIndex starts a private index as a copy of git's, if that is known to hold the tree of the parent. The copy keeps
+// the time of the original, from which git knows which files may have changed in the instant in which it was written.
 func (w *Workspace) copyIndex(x *privateIndex, parent string) bool {
 	w.index.mu.Lock()
 	head, mark := w.index.clean.head, w.index.clean.mark
@@ -118,8 +117,8 @@ func (w *Workspace) copyIndex(x *privateIndex, parent string) bool {
 	return true
 }
 
-// commitThere commits the private index by git commit in its folder, which saves a process; false where the repository is not
-// plain enough for that.
+// commitThere commits the private index with git commit in its folder, which saves a process; false if the repository
+// is not plain.
 func (w *Workspace) commitThere(ctx context.Context, x privateIndex, p *Prepared) (bool, error) {
 	if p.Parent == "" || !isObject(p.Parent) || exists(filepath.Join(w.gitDir, "config.worktree")) || exists(filepath.Join(w.common, "reftable")) {
 		return false, nil
@@ -142,7 +141,7 @@ func (w *Workspace) commitThere(ctx context.Context, x privateIndex, p *Prepared
 	return true, nil
 }
 
-// keepIndex remembers the private index as what git's is to become.
+// keepIndex remembers the private index as the future content of git's.
 func (w *Workspace) keepIndex(x privateIndex, commit string) {
 	if x.from == (indexMark{}) {
 		return
@@ -161,7 +160,7 @@ func (w *Workspace) keepIndex(x privateIndex, commit string) {
 	n.commit, n.from, n.data, n.written = commit, x.from, data, info.ModTime()
 }
 
-// installIndex puts the private index in the place of git's, which is the one that it began as; false when anything is different.
+// installIndex replaces git's index with the private one that started as its copy; false if anything has changed since.
 func (w *Workspace) installIndex(commit string) bool {
 	w.index.mu.Lock()
 	n := w.index.next
@@ -183,7 +182,7 @@ func (w *Workspace) installIndex(commit string) bool {
 	}
 	_, now := w.gitIndex()
 	if err != nil || now != n.from || os.Chmod(lock, info.Mode().Perm()) != nil || os.Chtimes(lock, n.written, n.written) != nil || os.Rename(lock, path) != nil {
-		_ = os.Remove(lock) // it is ours
+		_ = os.Remove(lock) // we created the lock
 		return false
 	}
 	return true

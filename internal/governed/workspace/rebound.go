@@ -11,11 +11,11 @@ import (
 // Effect is the consequence of a change of the binding.
 type Effect int
 
-// The effects.
+// The effects of changed settings.
 const (
-	Harmless   Effect = iota // it runs nothing, hides nothing and leads nowhere: it is told
+	Harmless   Effect = iota // it neither runs, hides nor redirects anything: it is only reported
 	Rules                    // it decides what git runs, shows or sends, and where
-	Repository               // git keeps the history somewhere else
+	Repository               // it moves where git keeps the history
 )
 
 // Rebound is one difference between two bindings.
@@ -29,7 +29,7 @@ func Rebounds(before, now protocol.Ordered[string]) []Rebound {
 	names := slices.Concat(before.Keys(), now.Keys())
 	slices.Sort(names)
 	var list []Rebound
-	spoken := false // a setting is named that differs
+	spoken := false // name a setting that differs
 	for _, name := range slices.Compact(names) {
 		was, is := stands(before, name), stands(now, name)
 		if was == is || !Binds(name) || strings.HasPrefix(name, bindConfig) {
@@ -50,13 +50,13 @@ func Rebounds(before, now protocol.Ordered[string]) []Rebound {
 	for _, name := range slices.Compact(names) {
 		was, is := stands(before, name), stands(now, name)
 		if strings.HasPrefix(name, bindConfig) && was != is && !spoken {
-			list = append(list, Rebound{Text: fmt.Sprintf("%s %s, without another setting in it", name, differently(was, is)), Effect: Harmless})
+			list = append(list, Rebound{Text: fmt.Sprintf("%s %s, with no setting changed", name, differently(was, is)), Effect: Harmless})
 		}
 	}
 	return list
 }
 
-// stands is what a binding says of a name; a file that is not there is like one that nothing names.
+// stands is the value that a binding has for a name; a missing file is like an absent name.
 func stands(all protocol.Ordered[string], name string) string {
 	if value, _ := all.Get(name); value != noFile {
 		return value
@@ -80,7 +80,7 @@ func differently(was, is string) string {
 	return "changed"
 }
 
-// bare are the values of a setting without where they stand.
+// bare returns the values of a setting without their origins.
 func bare(value string) string {
 	var all []string
 	for line := range strings.Lines(value) {

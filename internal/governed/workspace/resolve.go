@@ -18,9 +18,9 @@ var (
 	ErrCollision = errors.New("path differs only in case from an existing one")
 )
 
-// Resolve is the absolute path of rel inside root. It is an error, before anything is touched, when rel is absolute, climbs out,
-// names a .git folder, goes through a link that leads out of root, or differs only in case from a path that is there. The
-// file itself need not exist; where it does and is a link, the path is that of its target.
+// Resolve returns the absolute path of rel inside root. It is an error, before anything is touched, if rel is absolute,
+// climbs out, names a .git folder, goes through a link that leads out of root, or differs only in case from an existing
+// path. The file itself need not exist; if it is a link, the path is that of its target.
 func Resolve(root, rel string) (string, error) {
 	if err := checkPortable(rel); err != nil {
 		return "", err
@@ -44,7 +44,7 @@ func Resolve(root, rel string) (string, error) {
 			return filepath.Join(append([]string{at}, parts[i:]...)...), nil
 		}
 		if err != nil {
-			return "", execution.Errorf(execution.CodeValidation, "resolve %s below %s: %w", rel, root, err).WithHint("a file cannot be a folder at once: choose another path")
+			return "", execution.Errorf(execution.CodeValidation, "resolve %s below %s: %w", rel, root, err).WithHint("a file cannot also be a folder: choose another path")
 		}
 		if other := otherCase(at, name); other != "" {
 			// A file system that ignores case has found it under another name.
@@ -80,7 +80,7 @@ func within(base, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// otherCase finds an entry of dir with the same name in another case, when there is none in this one.
+// otherCase finds an entry of dir whose name differs only in case, if there is no exact one.
 func otherCase(dir, name string) (other string) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -102,13 +102,13 @@ func checkRelative(rel string) error {
 	clean := path.Clean(rel)
 	switch {
 	case rel == "" || clean == ".":
-		return escapes(rel, "it names no file")
+		return escapes(rel, "it does not name a file")
 	case strings.ContainsRune(rel, 0):
-		return escapes(rel, "it holds a NUL byte")
+		return escapes(rel, "it contains a NUL byte")
 	case path.IsAbs(rel) || filepath.IsAbs(rel) || filepath.VolumeName(rel) != "":
 		return escapes(rel, "it is absolute")
 	case clean == ".." || strings.HasPrefix(clean, "../"):
-		return escapes(rel, "it climbs out")
+		return escapes(rel, "it leads out of the project")
 	}
 	return checkParts(rel, strings.Split(clean, "/"))
 }
@@ -126,12 +126,12 @@ func checkPortable(rel string) error {
 
 func checkParts(rel string, parts []string) error {
 	for _, part := range parts {
-		// Windows drops dots and spaces at the end, and knows .git by a short name as well.
+		// Windows drops dots and spaces at the end, and has a short name for .git.
 		switch name := strings.ToLower(strings.TrimRight(part, ". ")); {
 		case part == "..":
-			return escapes(rel, "it climbs out")
+			return escapes(rel, "it leads out of the project")
 		case slices.Contains([]string{".git", "git~1"}, name):
-			return escapes(rel, "it lies in a .git folder")
+			return escapes(rel, "it is in a .git folder")
 		}
 	}
 	return nil
@@ -139,5 +139,5 @@ func checkParts(rel string, parts []string) error {
 
 func escapes(rel, why string) error {
 	return execution.Errorf(execution.CodeValidation, "%q: %w: %s", rel, ErrEscapes, why).
-		WithHint("name files by their path from the project's root, with slashes")
+		WithHint("use paths relative to the project's root, with slashes")
 }

@@ -17,11 +17,11 @@ import (
 // setting is one value of git's configuration.
 type setting struct {
 	key, value string
-	file       string // where it stands; empty for one of the environment
+	file       string // the file that contains it; empty for one from the environment
 }
 
-// configured are the settings that apply in dir, in the order in which they count. Git is asked, but not again while no file that
-// it reads for them has changed. No program runs for that. The caller must not change the answer.
+// configured returns the settings that apply in dir, in order of increasing precedence. They are cached until one of
+// their files changes. Git runs no other program for that. The caller must not change the result.
 func (w *Workspace) configured(ctx context.Context, dir string, env ...string) ([]setting, error) {
 	if all := w.known.get(dir); all != nil {
 		return all, nil
@@ -52,7 +52,7 @@ func (w *Workspace) configured(ctx context.Context, dir string, env ...string) (
 	return all, nil
 }
 
-// drivers are the content filters of settings: name to all that is set about it.
+// drivers returns the content filters of settings, by name, with all their values.
 func drivers(all []setting) map[string]string {
 	found := map[string]string{}
 	for _, s := range all {
@@ -65,8 +65,8 @@ func drivers(all []setting) map[string]string {
 	return found
 }
 
-// WithFilters returns the workspace in which git runs the currently configured content filters, such as those
-// of git-lfs, and none that is added or changed later. Call it only after checking who configured them.
+// WithFilters returns the workspace in which git runs the currently configured content filters, such as those of
+// git-lfs, and none that is added or changed later. Call it only after checking who configured them.
 func (w *Workspace) WithFilters(ctx context.Context) (*Workspace, error) {
 	if w.kind == NoGit {
 		return w, nil
@@ -80,7 +80,7 @@ func (w *Workspace) WithFilters(ctx context.Context) (*Workspace, error) {
 	return &c, nil
 }
 
-// neutral are the settings that switch off every filter that nobody has vouched for.
+// neutral returns settings that switch off every filter that is not allowed.
 func (w *Workspace) neutral(ctx context.Context, dir string, env []string) ([]string, error) {
 	all, err := w.configured(ctx, dir, env...)
 	if err != nil {
@@ -103,8 +103,8 @@ func (w *Workspace) neutral(ctx context.Context, dir string, env []string) ([]st
 	return off, nil
 }
 
-// Sections and settings that run nothing, hide nothing and lead nowhere. Every other one, known or not, decides what git and the
-// programs that read its configuration do.
+// Sections and settings that neither run, hide nor redirect anything. Every other one, known or not, may decide what
+// git and the programs that read its configuration do.
 var (
 	quietSections = []string{"advice", "apply", "author", "blame", "color", "column", "commit", "committer", "feature", "i18n", "index", "log", "push",
 		"rebase", "rerere", "stash", "tag", "user"}
@@ -116,8 +116,8 @@ var (
 	quietOfRemote = []string{"fetch", "gh-resolved", "prune", "prunetags", "pushurl", "tagopt", "url"}
 )
 
-// isQuiet reports whether a setting may change from was to now without anybody's consent. A new remote may come; an address
-// that data goes to already, and one that a program serves, may not.
+// isQuiet reports whether a setting may change from was to now without consent. A new remote may be added; the address
+// of an existing one, or one that a program serves, may not change.
 func isQuiet(key, was, now string) bool {
 	section, rest, _ := strings.Cut(key, ".")
 	if slices.Contains(quietSections, section) || slices.Contains(quietKeys, key) {
@@ -126,7 +126,7 @@ func isQuiet(key, was, now string) bool {
 	leaf := rest[strings.LastIndexByte(rest, '.')+1:]
 	switch section {
 	case "branch":
-		// An address may stand where the name of a remote is expected.
+		// An address is allowed where a remote name is expected.
 		return slices.Contains(quietOfBranch, leaf) && (!strings.HasSuffix(leaf, "remote") || !strings.ContainsAny(now, "/\\:"))
 	case "lfs":
 		return slices.Contains(quietOfLFS, leaf)
@@ -140,11 +140,11 @@ func isQuiet(key, was, now string) bool {
 // shownLength limits how much of a value is shown.
 const shownLength = 300
 
-// hiddenMark stands before the digest of a value that is not shown as it is.
+// hiddenMark precedes the digest of a value that is not shown in full.
 const hiddenMark = " #"
 
-// shown is a value as it may be written down: without secrets and not too long. One that is not whole ends with a digest, so that
-// it differs when the value does.
+// shown is a value as it may be written to the record: without secrets and not too long. A value that is shortened ends
+// with a digest, so that it differs when the value does.
 func shown(key, value string) string {
 	text := value
 	leaf := key[strings.LastIndexByte(key, '.')+1:]
@@ -169,7 +169,7 @@ func shown(key, value string) string {
 	return text
 }
 
-// masked is a text, such as a command, without the secrets in its words.
+// masked removes the secrets from the words of a text, such as a command.
 func masked(text string) string {
 	return new(secret.Redactor).Text(strings.Join(secret.MaskArgs(strings.Split(text, " "), secret.Mark), " "))
 }
@@ -183,7 +183,7 @@ func maskedKey(key string) string {
 	return key
 }
 
-// seen is a value of shown for people.
+// seen formats a value of shown for people.
 func seen(value string) string {
 	if at := strings.LastIndex(value, hiddenMark); at >= 0 && len(value)-at-len(hiddenMark) == 16 {
 		value = value[:at]

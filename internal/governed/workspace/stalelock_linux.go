@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// abandoned reports whether a lock of the repository was left by a git that was killed, as agents that end in the middle of a
-// command leave them: it is as old as the wait for it, and no git is at work in the repository. When that cannot be told it
-// is not.
+// abandoned reports whether a lock of the repository was left by a killed git, as agents that end in the middle of a
+// command leave them: it is as old as the wait for it, and no git is working in the repository. If that cannot be
+// determined, it is not abandoned.
 func (w *Workspace) abandoned(lock string) bool {
 	info, err := os.Lstat(lock)
 	if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < lockTries*lockPause {
@@ -32,15 +32,15 @@ func (w *Workspace) abandoned(lock string) bool {
 	return true
 }
 
-// worksHere reports whether a process is a git that may be at work in the repository.
+// worksHere reports whether a process is a git that may be working in the repository.
 func (w *Workspace) worksHere(proc string) bool {
 	name, err := os.ReadFile(filepath.Join(proc, "comm"))
 	if err != nil || !strings.HasPrefix(string(name), "git") {
-		return false // or it is gone
+		return false // or it has exited
 	}
 	cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
 	if err != nil {
-		return !ended(err) // of somebody else, or gone
+		return !ended(err) // another user's, or exited
 	}
 	if within(w.top, cwd) || within(w.common, cwd) || within(w.gitDir, cwd) {
 		return true
@@ -53,5 +53,5 @@ func (w *Workspace) worksHere(proc string) bool {
 	return false
 }
 
-// ended recognizes what is said of a process that ended while it was looked at.
+// ended recognizes errors about a process that exited while it was inspected.
 func ended(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }

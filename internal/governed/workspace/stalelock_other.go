@@ -2,5 +2,5 @@
 
 package workspace
 
-// abandoned reports whether a lock of the repository was left by a git that was killed: here nobody can tell.
+// abandoned reports whether a lock of the repository was left by a killed git, which this system cannot tell.
 func (w *Workspace) abandoned(string) bool { return false }

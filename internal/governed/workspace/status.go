@@ -11,12 +11,12 @@ import (
 // entry is one path of git status: it differs between the head, the index and the work tree.
 type entry struct {
 	path string // from the top
-	// staged and work are the letters of the two differences: "." for none, "?" for a file that git does not know.
+	// staged and work are the letters of the two differences: "." for none, "?" for an untracked file.
 	staged, work                  byte
 	submodule                     string // "N..." for what is none
 	headMode, indexMode, workMode string // "000000": not there
 	headID, indexID               string
-	unmerged, untracked, embedded bool // embedded: a repository of its own that git does not know
+	unmerged, untracked, embedded bool // embedded: an untracked repository
 }
 
 // status is the status of a work tree according to git.
@@ -29,7 +29,7 @@ type status struct {
 // status asks git what differs below the root.
 func (w *Workspace) status(ctx context.Context) (status, error) {
 	args := []string{"status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames", "--no-ahead-behind",
-		// Git would go into submodules with the settings of theirs.
+		// Git would otherwise enter submodules with their own settings.
 		"--ignore-submodules=dirty", "--ignored=no"}
 	if w.prefix != "" {
 		args = append(args, "--", ".")
@@ -70,8 +70,8 @@ func (w *Workspace) dirtySubmodules(ctx context.Context, s *status) error {
 	return nil
 }
 
-// parseStatus reads git status --porcelain=v2 --branch -z. A path that is reported twice (removed from the index and still
-// there) becomes one entry.
+// parseStatus reads git status --porcelain=v2 --branch -z. A path that is reported twice (removed from the index but
+// still in the work tree) becomes one entry.
 func parseStatus(out []byte) (status, error) {
 	var s status
 	at := map[string]int{}
@@ -94,7 +94,7 @@ func parseStatus(out []byte) (status, error) {
 			return s, fmt.Errorf("git status: unknown line %q", line)
 		}
 		if kind == "2" {
-			i++ // the old name; renames are not asked for
+			i++ // the old name; renames are not requested
 		}
 		if n, seen := at[e.path]; seen {
 			if e.untracked {
@@ -140,7 +140,7 @@ func parseEntry(kind, rest string) (entry, bool) {
 }
 
 const (
-	absent  = "000000" // the mode of a file that is not there
+	absent  = "000000" // the mode of a missing file
 	modeDir = "160000" // a submodule
 )
 

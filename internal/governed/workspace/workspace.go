@@ -12,10 +12,10 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Kind says what keeps the history of a workspace.
+// Kind says whether git keeps the history of a workspace.
 type Kind string
 
-// The kinds. They are the words of protocol.Baseline.
+// The kinds, as in protocol.Baseline.
 const (
 	Git   Kind = "git_worktree"
 	NoGit Kind = "no_git"
@@ -30,21 +30,21 @@ type Workspace struct {
 	root    string // absolute, links resolved
 	kind    Kind
 	program string   // git
-	env     []string // of every git
+	env     []string // the environment of every git command
 	top     string   // the top of the work tree
 	prefix  string   // of the root below the top, with a slash at the end; empty when they are the same
 	gitDir  string   // of this work tree
 	common  string   // of the repository
-	mark    string   // the folder whose look made it a repository
-	// filters are the content filters that may run, as they were configured when somebody vouched for them; nil: none.
+	mark    string   // the .git entry that was found
+	// filters are the allowed content filters, as they were configured at that time; nil: none.
 	filters map[string]string
 	known   *knownSettings
 	index   *knownIndex
 }
 
-// Open opens the project at root. Configured filters do not run before WithFilters. A folder outside every
-// repository is of the kind NoGit. A repository that cannot be used (bare, broken, refused by git, or without a
-// git program to read it) is an error that says what to type.
+// Open opens the project at root. Configured filters do not run before WithFilters. A folder outside every repository
+// has the kind NoGit. An unusable repository (bare, broken, refused by git, or without a git program) is an error with
+// a hint.
 func Open(ctx context.Context, root string) (*Workspace, error) { return open(ctx, root, os.Environ()) }
 
 func open(ctx context.Context, root string, environ []string) (*Workspace, error) {
@@ -74,7 +74,7 @@ func open(ctx context.Context, root string, environ []string) (*Workspace, error
 	return w, w.locate(ctx, mark)
 }
 
-// Fits reports whether the project's repository is still where Open found it, or still absent. It starts nothing.
+// Fits reports whether the project's repository is still where Open found it, or still absent. It starts no process.
 func (w *Workspace) Fits() bool {
 	mark := findRepository(w.root)
 	if w.kind == NoGit {
@@ -88,7 +88,7 @@ func (w *Workspace) Fits() bool {
 func findRepository(dir string) string {
 	for d := dir; ; d = filepath.Dir(d) {
 		if list, err := os.ReadDir(filepath.Join(d, ".git")); exists(filepath.Join(d, ".git")) && (err != nil || len(list) > 0) {
-			return d // an empty folder of that name is nothing to git either
+			return d // git ignores an empty folder of that name too
 		}
 		if exists(filepath.Join(d, "HEAD")) && exists(filepath.Join(d, "objects")) && exists(filepath.Join(d, "refs")) {
 			return d
@@ -112,11 +112,11 @@ func (w *Workspace) locate(ctx context.Context, mark string) error {
 			return nil // only looked like one
 		case says(err, "not a git repository"), says(err, "invalid gitfile"), says(err, "bad config"):
 			return execution.Errorf(execution.CodeConfig, "the git repository %s is broken: %w", mark, err).
-				WithHint("repair it, or look into it with: git -C %s status", quote(mark))
+				WithHint("repair it, or inspect it with: git -C %s status", quote(mark))
 		}
-		return execution.Errorf(execution.CodeConfig, "open the git repository %s: %w", mark, err).WithHint("look into it with: git -C %s status", quote(mark))
+		return execution.Errorf(execution.CodeConfig, "open the git repository %s: %w", mark, err).WithHint("inspect it with: git -C %s status", quote(mark))
 	}
-	// The prefix is last, as it may hold newlines.
+	// The prefix is last, as it may contain newlines.
 	f := strings.SplitN(string(out), "\n", 6)
 	if len(f) < 6 {
 		f = append(f, make([]string, 6-len(f))...)
@@ -165,9 +165,9 @@ func (w *Workspace) wrap(what string, err error) error {
 	case errors.As(err, &typed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	hint := "look into it with: git -C %s status"
+	hint := "inspect it with: git -C %s status"
 	if says(err, "index file") {
-		hint = "the index can be made anew without touching a file: rm " + quote(filepath.Join(w.gitDir, "index")) + " && git -C %s reset"
+		hint = "the index can be rebuilt without touching a file: rm " + quote(filepath.Join(w.gitDir, "index")) + " && git -C %s reset"
 	}
 	return execution.Errorf(execution.CodeConfig, "%s in %s: %w", what, w.root, err).WithHint(hint, quote(w.root))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// baseFile is kept with git's own notes of a worktree: the commit that the turn began from.
+// baseFile is kept in git's administrative folder of a worktree: the commit that the turn started from.
 const baseFile = "drawbar-base"
 
 // Turn worktrees lie below the root, in a folder that ignores itself.
@@ -31,8 +31,8 @@ func checkTurn(turn string) error {
 	return nil
 }
 
-// Worktree makes a git worktree for a turn from the present head, detached, so that no branch is left over, and returns the
-// project's root in it. One that is there already for the turn is returned as it is.
+// Worktree creates a git worktree for a turn from the current head, detached, so that no branch is left over, and
+// returns the project's root in it. An existing worktree of the turn is returned as it is.
 func (w *Workspace) Worktree(ctx context.Context, turn string) (path string, base protocol.Baseline, err error) {
 	if err := errors.Join(checkTurn(turn), w.needGit("make a worktree")); err != nil {
 		return "", base, err
@@ -42,7 +42,7 @@ func (w *Workspace) Worktree(ctx context.Context, turn string) (path string, bas
 		return "", base, w.wrap("make a worktree", err)
 	}
 	if h.commit == "" {
-		return "", base, execution.Errorf(execution.CodeConfig, "create a worktree: %s has no commit yet to begin from", h.ref).
+		return "", base, execution.Errorf(execution.CodeConfig, "create a worktree: %s has no commit yet to start from", h.ref).
 			WithHint("commit the project first: git -C %s add -A && git -C %s commit -m start", quote(w.root), quote(w.root))
 	}
 	dir := w.worktreeDir(turn)
@@ -63,7 +63,7 @@ func (w *Workspace) Worktree(ctx context.Context, turn string) (path string, bas
 }
 
 func (w *Workspace) makeTree(ctx context.Context, turn, dir, commit string) error {
-	// What an interrupted attempt left is in the way.
+	// An interrupted attempt left something there.
 	if err := w.Drop(ctx, turn); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (w *Workspace) makeTree(ctx context.Context, turn, dir, commit string) erro
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return err
 	}
-	// The worktrees are nobody's untracked files.
+	// Hide the worktrees from git status.
 	if err := os.WriteFile(filepath.Join(parent, ".gitignore"), []byte("*\n"), 0o644); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (w *Workspace) makeTree(ctx context.Context, turn, dir, commit string) erro
 	return os.WriteFile(filepath.Join(admin, baseFile), []byte(commit+"\n"), 0o644)
 }
 
-// adminDir is where git keeps its notes of a worktree.
+// adminDir is git's administrative folder of a worktree.
 func adminDir(dir string) (string, error) {
 	data, err := readPlain(filepath.Join(dir, ".git"))
 	if err != nil {
@@ -108,18 +108,18 @@ func adminDir(dir string) (string, error) {
 type Tree struct {
 	Turn string
 	Path string // its top
-	Base string // the commit that the turn began from; empty when the making was interrupted
+	Base string // the commit that the turn started from; empty if the creation was interrupted
 
 	whole bool
 	admin string
 }
 
-// lookTree looks at a worktree without git.
+// lookTree reads a worktree without git.
 func (w *Workspace) lookTree(dir string) Tree {
 	t := Tree{Turn: filepath.Base(dir), Path: dir}
 	admin, err := adminDir(dir)
 	if err != nil || !within(filepath.Join(w.common, "worktrees"), admin) || noted(admin) != dir {
-		return t // what an agent has made of its .git file is not followed
+		return t // an agent may have changed its .git file, so it is not followed
 	}
 	t.admin = admin
 	if data, err := readPlain(filepath.Join(admin, baseFile)); err == nil && isObject(strings.TrimSpace(string(data))) {
@@ -128,7 +128,7 @@ func (w *Workspace) lookTree(dir string) Tree {
 	return t
 }
 
-// Worktrees are the worktrees of turns that are there, also those that a killed process left, sorted by turn.
+// Worktrees returns the existing worktrees of turns, including those that a killed process left, sorted by turn.
 func (w *Workspace) Worktrees(ctx context.Context) ([]Tree, error) {
 	if w.kind == NoGit {
 		return nil, nil
@@ -144,7 +144,7 @@ func (w *Workspace) Worktrees(ctx context.Context) ([]Tree, error) {
 			list = append(list, w.lookTree(filepath.Join(parent, f.Name())))
 		}
 	}
-	// Notes of git whose folder is gone.
+	// Git's administrative folders whose worktree is gone.
 	notes, err := os.ReadDir(filepath.Join(w.common, "worktrees"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, w.wrap("list the worktrees", err)
@@ -160,7 +160,7 @@ func (w *Workspace) Worktrees(ctx context.Context) ([]Tree, error) {
 	return list, ctx.Err()
 }
 
-// noted is the worktree that git's notes are about.
+// noted returns the worktree of an administrative folder.
 func noted(admin string) string {
 	data, err := readPlain(filepath.Join(admin, "gitdir"))
 	if err != nil {
@@ -173,8 +173,8 @@ func noted(admin string) string {
 	return filepath.Dir(path)
 }
 
-// Drop removes the worktree of a turn with everything in it and git's notes of it. Nothing is left to remove after a success;
-// a worktree that is not there is one.
+// Drop removes the worktree of a turn with everything in it and git's administrative folder of it. A missing worktree
+// is not an error.
 func (w *Workspace) Drop(ctx context.Context, turn string) error {
 	if err := checkTurn(turn); err != nil || w.kind == NoGit {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// Install adds the spellings of both tables to the command "govern", whose own commands are there already.
+// Install adds the aliases of both tables to the command "govern", after its own commands.
 func Install(app *cli.App, govern *cobra.Command) {
 	flags(app, govern)
 	for _, c := range Commands() {
@@ -36,7 +36,7 @@ func Install(app *cli.App, govern *cobra.Command) {
 	}
 }
 
-// child is the command of that name below parent; a hidden one is made where there is none.
+// child returns the command of that name below parent; a missing one is created hidden.
 func child(parent *cobra.Command, name string) *cobra.Command {
 	for _, c := range parent.Commands() {
 		if c.Name() == name {
@@ -60,8 +60,8 @@ func refused(name string, c Command) *cobra.Command {
 	}}
 }
 
-// same makes a command that is another one in all but its name: the flags are the very same, so whatever one of them sets is set
-// for the command that runs.
+// same is a copy of a command under another name with the same flags, so that a flag set on one is set for the command
+// that runs.
 func same(app *cli.App, govern *cobra.Command, name string, c Command) *cobra.Command {
 	target, words := govern, strings.Fields(c.New)
 	for len(words) > 0 {
@@ -125,7 +125,7 @@ func same(app *cli.App, govern *cobra.Command, name string, c Command) *cobra.Co
 	return cmd
 }
 
-// presentPhase is the phase of the run, or before any run the first one.
+// presentPhase is the phase of the run, or the first phase before any run.
 func presentPhase(app *cli.App) (string, error) {
 	root, err := view.Root(app)
 	if err != nil {
@@ -142,7 +142,7 @@ func presentPhase(app *cli.App) (string, error) {
 	return cmp.Or(v.State.Phase, p.Config.Phases()[0]), nil
 }
 
-// flags adds the flags and has each command look at its own before it runs.
+// flags adds the flags and makes each command check its own before it runs.
 func flags(app *cli.App, govern *cobra.Command) {
 	for _, f := range Flags() {
 		if f.Command == "" {
@@ -183,7 +183,7 @@ func flags(app *cli.App, govern *cobra.Command) {
 	}
 }
 
-// check refuses a flag that is given and does not mean what happens.
+// check refuses a given flag whose meaning differs from what happens.
 func (f Flag) check(cmd *cobra.Command) error {
 	got := cmd.Flags().Lookup(f.Name)
 	if got == nil || !got.Changed || f.Same != "" {

@@ -1,23 +1,23 @@
-// Package alias is the spelling of the protocol's own program, for users and scripts that know it: commands and flags that are not
-// shown in help and completion. Every one is a line of the tables here. It does what our own spelling does, or it is refused by
-// its name with what to type instead; none is taken and ignored.
+// Package alias defines AgentXchain's spelling of commands and flags, for users and scripts that know it; help and
+// completion do not show it. The tables map each alias to our own spelling, or refuse it with an alternative; none is
+// accepted and ignored.
 package alias
 
-// Command is a command in the protocol's spelling, below "drawbar govern".
+// Command is a command in AgentXchain's spelling, below "drawbar govern".
 type Command struct {
 	Old string // such as "accept-turn", "role show"
-	// New are the words that do it; % stands for the one argument of Old. Empty when it is refused, or when the command has a
-	// package of its own.
+	// New are the words of our command; % stands for the argument of Old. Empty if Old is refused, or has its own
+	// package.
 	New string
-	// Present says that without the argument the present phase stands for %.
+	// Present says that the current phase replaces a missing argument.
 	Present bool
 	// Refused says why there is no such command, and Hint what to type instead.
 	Refused, Hint string
-	// Own says that the spelling differs too much for a line of this table: a command of its own stands behind it.
+	// Own says that the command has its own implementation, because its spelling differs too much for this table.
 	Own bool
 }
 
-// Commands lists them all.
+// Commands lists all of them.
 func Commands() []Command {
 	return []Command{
 		{Old: "accept-turn", New: "accept"},
@@ -34,7 +34,7 @@ func Commands() []Command {
 		{Old: "phase show", New: "config get routing.%", Present: true},
 		{Old: "gate list", New: "gates"},
 		{Old: "gate show", New: "gates %"},
-		{Old: "connector check", New: "doctor"}, // with the id of a runtime too
+		{Old: "connector check", New: "doctor"}, // also with the id of a runtime
 		{Old: "connector validate", New: "doctor"},
 		{Old: "verify protocol", Own: true},
 		{Old: "conformance check", Own: true},
@@ -48,11 +48,11 @@ func Commands() []Command {
 		{Old: "mission", Refused: "runs are not chained into missions", Hint: "drawbar govern restart"},
 		{Old: "chain", Refused: "runs are not chained", Hint: "drawbar govern restart && drawbar govern run"},
 		{Old: "schedule", Refused: "runs are not scheduled", Hint: "drawbar govern run, from cron or a timer"},
-		{Old: "reconcile-state", Refused: "the next turn takes people's commits into the record by itself", Hint: "drawbar govern step"},
+		{Old: "reconcile-state", Refused: "the next turn records people's commits automatically", Hint: "drawbar govern step"},
 		{Old: "restore", Refused: "the record is not committed: git ignores .agentxchain", Hint: "restore .agentxchain from a backup, then run drawbar govern verify"},
 		{Old: "dashboard", Refused: "there is no dashboard", Hint: "drawbar govern events -f"},
 		{Old: "plugin", Refused: "governed runs have hooks and no plugins", Hint: "drawbar govern config get hooks"},
-		{Old: "replay export", Refused: "there is no dashboard to show an export", Hint: "drawbar govern verify export FILE"},
+		{Old: "replay export", Refused: "there is no dashboard for exports", Hint: "drawbar govern verify export FILE"},
 		{Old: "workflow-kit", Refused: "the configuration lists the artifacts of each phase", Hint: "drawbar govern config get workflow_kit, drawbar govern gates"},
 		{Old: "serve-mcp", Refused: "there is no MCP server for governed runs", Hint: "drawbar govern status"},
 		{Old: "ship-status", Refused: "the gates show what is left to do", Hint: "drawbar govern gates, drawbar govern report"},
@@ -71,26 +71,26 @@ func Commands() []Command {
 	}
 }
 
-// Flag is a flag in the protocol's spelling.
+// Flag is a flag in AgentXchain's spelling.
 type Flag struct {
 	Command string // of ours that has it, such as "turn show"; empty is every command
 	Name    string
 	Short   string
 	Value   bool // it takes a value
-	// Means says that it is what always happens, and how; Only are the values for which that is so.
+	// Means says that it describes what always happens; Only are the values for which that holds.
 	Means string
 	Only  []string
-	// Same names the flag of ours that it sets.
+	// Same names the equivalent flag of ours.
 	Same string
-	// Against is a flag of ours that says the contrary.
+	// Against is a flag of ours with the opposite meaning.
 	Against string
-	// Refused says why there is no such thing, and Hint what to type instead.
+	// Refused says why there is no such flag, and Hint what to type instead.
 	Refused, Hint string
-	// Own says that the command itself has it, hidden.
+	// Own says that the command itself defines it, hidden.
 	Own bool
 }
 
-// Flags lists them all.
+// Flags lists all of them.
 func Flags() []Flag {
 	return []Flag{
 		{Name: "j", Short: "j", Same: "json"},
@@ -109,7 +109,7 @@ func Flags() []Flag {
 		{Command: "validate", Name: "agent", Value: true, Refused: "turns are checked when they are accepted", Hint: "drawbar govern turn show"},
 
 		{Command: "step", Name: "poll", Value: true, Own: true, Means: "seconds between two checks for a person's result"},
-		{Command: "step", Name: "auto-reject", Means: "an invalid result goes back to the agent", Against: "no-repair"},
+		{Command: "step", Name: "auto-reject", Means: "an invalid result is returned to the agent", Against: "no-repair"},
 		{Command: "step", Name: "stream", Same: "verbose"},
 		{Command: "step", Name: "no-checkpoint", Refused: "accepting a turn always commits", Hint: "drawbar govern step --no-repair, then review, then drawbar govern accept"},
 
@@ -134,7 +134,7 @@ func Flags() []Flag {
 
 		{Command: "gates", Name: "evaluate", Means: "gates are always evaluated against the current files"},
 
-		{Command: "history", Name: "lineage", Value: true, Refused: "no run inherits from another", Hint: "drawbar govern history --runs"},
+		{Command: "history", Name: "lineage", Value: true, Refused: "runs do not inherit from each other", Hint: "drawbar govern history --runs"},
 		{Command: "turn show", Name: "artifact", Value: true, Own: true, Means: "the file of that kind: assignment, prompt, context or manifest"},
 
 		{Command: "intake plan", Name: "force", Refused: "existing files are never replaced", Hint: "move the file away, then: drawbar govern intake plan --intent ID"},

@@ -1,4 +1,5 @@
-// Package approve is "drawbar govern approve" and "drawbar govern decline": a person lets a gate pass, or does not.
+// Package approve implements "drawbar govern approve" and "drawbar govern decline": a person approves a gate, or
+// declines it.
 package approve
 
 import (
@@ -8,14 +9,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var dry bool
 	var comment string
 	cmd := &cobra.Command{
 		Use: "approve [phase|completion]", Short: "Approve the pending gate: the next phase starts, or the run ends",
 		Long: "Approve the pending gate: before_gate hooks are called, the gate's actions run, then the next phase starts or the run " +
-			"ends.\nWithout an argument, the gate that is waiting is approved.",
+			"ends.\nWithout an argument, the pending gate is approved.",
 		Args: cli.Args(cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs)), ValidArgs: []string{"phase", "completion"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := govern.ApproveOptions{Either: len(args) == 0, DryRun: dry, By: view.Who(), Comment: comment}
@@ -29,10 +30,10 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// Approve lets the gate pass and tells how that ended.
+// Approve approves the gate and prints the outcome.
 func Approve(app *cli.App, cmd *cobra.Command, o govern.ApproveOptions) error {
 	if !o.DryRun {
-		yes, _ := cmd.Flags().GetBool("trust") // an alias has it not
+		yes, _ := cmd.Flags().GetBool("trust") // an alias has no such flag
 		if err := view.Trust(cmd.Context(), app, yes); err != nil {
 			return err
 		}

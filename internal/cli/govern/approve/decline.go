@@ -7,14 +7,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewDecline makes the command.
+// NewDecline returns the command.
 func NewDecline(app *cli.App) *cobra.Command {
 	var o govern.DeclineOptions
 	cmd := &cobra.Command{
 		Use: "decline [GATE]", Short: "Decline the pending gate; its turn goes back with your reason",
-		Long: "Decline the gate that is waiting: the role that asked continues with the reason in its prompt, or the role and the " +
+		Long: "Decline the pending gate: the requesting role continues with the reason in its prompt, or the role and the " +
 			"phase that\nyou name. If you name a gate that passed earlier in the run, that approval is revoked. A later approval " +
-			"revokes a decline that no\nturn has answered yet. All of this stays on the record.",
+			"revokes a decline that no\nturn has answered yet. Everything is recorded.",
 		Example: `  drawbar govern decline --reason "the plan names no tests"
   drawbar govern decline qa_ship_verdict --reason "it does not build" --phase implementation --to dev`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
@@ -40,7 +40,7 @@ func NewDecline(app *cli.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Reason, "reason", "", "reason (required)")
-	f.StringVar(&o.Role, "to", "", "role that continues (default: the role that asked)")
+	f.StringVar(&o.Role, "to", "", "role that continues (default: the requesting role)")
 	f.StringVar(&o.Phase, "phase", "", "phase to continue in: the gate's (default), or an earlier one")
 	return cmd
 }

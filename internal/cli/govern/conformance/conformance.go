@@ -1,5 +1,6 @@
-// Package conformance is "drawbar govern conformance": the protocol's fixtures, driven against Drawbar's own implementation or
-// against any other that speaks stdio-fixture-v1 or http-fixture-v1, and the other side of both, "serve".
+// Package conformance implements "drawbar govern conformance": it runs the protocol's fixtures against Drawbar's own
+// implementation or another one that supports stdio-fixture-v1 or http-fixture-v1. "serve" is the implementation's side
+// of both.
 package conformance
 
 import (
@@ -19,12 +20,12 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/conformance"
 )
 
-// tokenVariable holds the token of a server, so that it need not stand in the arguments.
+// tokenVariable holds the token of a server, so that it need not be passed as an argument.
 const tokenVariable = "DRAWBAR_CONFORMANCE_TOKEN"
 
 type command struct {
 	app     *cli.App
-	dir     string // that paths are relative to
+	dir     string // base of relative paths
 	suite   string
 	tier    int
 	surface string
@@ -34,7 +35,7 @@ type command struct {
 	report  bool
 }
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
 	cmd := &cobra.Command{
@@ -107,7 +108,7 @@ func (c *command) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// undriven makes the error of a run that came to no outcomes.
+// undriven returns the error of a run without outcomes.
 func (c *command) undriven(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -120,7 +121,7 @@ func (c *command) undriven(ctx context.Context, err error) error {
 	return cli.Usage("--target %s does not provide what it claims: %v", c.target, err).WithHint("curl %s%s", c.target, conformance.CapabilitiesPath)
 }
 
-// path is a path that a flag names.
+// path is a path given by a flag.
 func (c *command) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name

@@ -111,9 +111,9 @@ func TestSplit(t *testing.T) {
 		{`"a b" 'c "d"' e"f g"h`, []string{"a b", `c "d"`, "ef gh"}, ""},
 		{`a '' ""`, []string{"a", "", ""}, ""},
 		{`a "b`, nil, "unclosed quote"},
-		{"", nil, "no program"},
-		{"  ", nil, "no program"},
-		{`'' x`, nil, "no program"},
+		{"", nil, "not name a program"},
+		{"  ", nil, "not name a program"},
+		{`'' x`, nil, "not name a program"},
 	} {
 		got, err := split(tc.in)
 		if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/conformance"
 )
 
-// print shows the outcomes in the form that was asked for.
+// print prints the outcomes in the requested form.
 func (c *command) print(claims conformance.Capabilities, outcomes []conformance.Outcome) error {
 	switch {
 	case c.app.JSON:
@@ -41,7 +41,7 @@ func (c *command) printReport(claims conformance.Capabilities, outcomes []confor
 	return err
 }
 
-// printTable shows counts by surface, then what did not pass, then what to type next.
+// printTable prints counts by surface, then the fixtures that did not pass, then what to type next.
 func (c *command) printTable(claims conformance.Capabilities, outcomes []conformance.Outcome) error {
 	count := map[string]map[conformance.Status]int{}
 	total := map[conformance.Status]int{}
@@ -84,7 +84,7 @@ func (c *command) printTable(claims conformance.Capabilities, outcomes []conform
 	return nil
 }
 
-// again are the flags that lead to the same fixtures and target.
+// again returns the flags that select the same fixtures and target.
 func (c *command) again() string {
 	var s string
 	dir := c.dir

@@ -10,8 +10,8 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/conformance"
 )
 
-// NewProtocol makes the same command in the spelling of the protocol's own program, "verify protocol": hidden, with its flags
-// and defaults. It stands below the command "verify".
+// NewProtocol returns the same command in AgentXchain's spelling, "verify protocol": hidden, with its flags and
+// defaults. It belongs below the command "verify".
 func NewProtocol(app *cli.App) *cobra.Command {
 	c := &command{app: app}
 	var target, remote, format string

@@ -18,14 +18,14 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/conformance/product"
 )
 
-// newServe makes "serve": the implementation's side of both protocols.
+// newServe returns "serve": the implementation's side of both protocols.
 func newServe(app *cli.App) *cobra.Command {
 	var addr, token string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Answer fixtures: one from standard input, or many over HTTP",
 		Long: "Answer fixtures of the protocol with Drawbar's own implementation.\n\nWithout --http, one fixture is read from " +
 			"standard input, and the answer {\"status\", \"message\", \"actual\"} goes to standard output; the\nexit code is 0 for " +
-			"pass, 1 for fail, 2 for error, 3 for not_implemented. With --http, the server listens on this machine only,\nprints its " +
+			"pass, 1 for fail, 2 for error, 3 for not_implemented. With --http, the server listens only on this machine,\nprints its " +
 			"address once it is ready, and answers GET " + conformance.CapabilitiesPath + " and POST " + conformance.ExecutePath + `. Hook fixtures name commands, which the server runs: do not expose it to strangers.`,
 		Example: `  drawbar govern conformance serve < fixture.json
   drawbar govern conformance serve --http 127.0.0.1:0`,
@@ -78,7 +78,7 @@ func serveHTTP(ctx context.Context, app *cli.App, target conformance.Target, add
 		return ended(err)
 	case <-ctx.Done():
 	}
-	// Fixtures that are being carried out get a moment to end.
+	// Running fixtures get some time to end.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	if err := s.Shutdown(grace); err != nil {
@@ -87,7 +87,7 @@ func serveHTTP(ctx context.Context, app *cli.App, target conformance.Target, add
 	return ended(<-done)
 }
 
-// ended drops the error that every server ends with.
+// ended drops the error with which every server ends.
 func ended(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

@@ -13,10 +13,10 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/conformance/product"
 )
 
-// self is the word for this program as a command.
+// self is the name of this program as a command.
 const self = "self"
 
-// open makes the target of --target; the second result gives it up.
+// open returns the target of --target and a function that closes it.
 func (c *command) open() (conformance.Target, func(), error) {
 	none := func() {}
 	remote := strings.HasPrefix(c.target, "http://") || strings.HasPrefix(c.target, "https://")
@@ -68,7 +68,7 @@ func (c *command) open() (conformance.Target, func(), error) {
 	}, none, nil
 }
 
-// program is the path of a program: found as a shell would, or where its name says when it has a folder in it.
+// program is the path of a program: on the PATH, or relative if its name contains a folder.
 func (c *command) program(name string, lookPath func(string) (string, error)) (string, error) {
 	if !strings.ContainsAny(name, `/`+string(filepath.Separator)) {
 		return lookPath(name)
@@ -77,8 +77,8 @@ func (c *command) program(name string, lookPath func(string) (string, error)) (s
 	return c.path(name), err
 }
 
-// split takes a command apart at blanks. Quotes of both kinds keep blanks, and a backslash the character behind it, except in
-// single quotes; nothing is expanded.
+// split splits a command at spaces. Single and double quotes keep spaces, and a backslash escapes the next character,
+// except in single quotes; nothing is expanded.
 func split(command string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -116,7 +116,7 @@ func split(command string) ([]string, error) {
 		words = append(words, word.String())
 	}
 	if len(words) == 0 || words[0] == "" {
-		return nil, errors.New("it names no program")
+		return nil, errors.New("it does not name a program")
 	}
 	return words, nil
 }

@@ -1,5 +1,5 @@
-// Package intake takes work in from outside a run: "drawbar govern inject" and "drawbar govern intake". An approved intent is bound to
-// the next turn that suits, by step and run.
+// Package intake adds work from outside a run: "drawbar govern inject" and "drawbar govern intake". step and run bind
+// an approved intent to the next suitable turn.
 package intake
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the commands.
+// New returns the commands.
 func New(app *cli.App) []*cobra.Command {
 	cmd := &cobra.Command{
 		Use: "intake", Short: "Record, triage and approve work; the next turn gets it", Args: cli.Args(cobra.NoArgs),
@@ -28,7 +28,7 @@ func New(app *cli.App) []*cobra.Command {
 	return []*cobra.Command{inject(app), cmd}
 }
 
-// desk is what the commands work on.
+// desk is the project of a command.
 type desk struct {
 	app   *cli.App
 	root  string
@@ -37,7 +37,7 @@ type desk struct {
 	now   protocol.Time
 }
 
-// open reads the project. A command that decides is not one for a worker within its turn.
+// open opens the project. A command that decides is refused to a worker within its turn.
 func open(app *cli.App, decides string) (*desk, error) {
 	root, err := view.Root(app)
 	if err != nil {
@@ -86,7 +86,7 @@ func (d *desk) change(id string, fn func(*protocol.Intent) error) error {
 	})
 }
 
-// refused is the error about an intent that is not where a step begins.
+// refused is the error about an intent in the wrong state.
 func refused(err error, id string) error {
 	if execution.CodeOf(err) != "" {
 		return err
@@ -94,7 +94,7 @@ func refused(err error, id string) error {
 	return execution.Errorf(execution.CodeInvalidStateTransition, "%w", err).WithHint("drawbar govern intake status --intent %s", id)
 }
 
-// next is what to type about an intent.
+// next is the next command for an intent.
 func next(i protocol.Intent) string {
 	of := " --intent " + i.IntentID
 	switch i.Status {
@@ -110,7 +110,7 @@ func next(i protocol.Intent) string {
 	return "nothing: the intent is closed"
 }
 
-// items splits what is given with commas.
+// items splits values at commas.
 func items(text string) []string {
 	list := []string{}
 	for _, s := range strings.Split(text, ",") {
@@ -121,7 +121,7 @@ func items(text string) []string {
 	return list
 }
 
-// assessed checks what a triage says, before anything is written.
+// assessed checks an assessment before anything is written.
 func assessed(a intent.Assessment, c *protocol.Config) error {
 	switch {
 	case !slices.Contains(intent.Priorities(), a.Priority):
@@ -131,7 +131,7 @@ func assessed(a intent.Assessment, c *protocol.Config) error {
 	case strings.TrimSpace(a.Charter) == "":
 		return cli.Usage("--charter is missing: what should be done").WithHint(`--charter "..."`)
 	case len(a.Acceptance) == 0:
-		return cli.Usage("--acceptance is missing: how to recognize that it is done").WithHint(`--acceptance "the button is blue, its test passes"`)
+		return cli.Usage("--acceptance is missing: how to verify that it is done").WithHint(`--acceptance "the button is blue, its test passes"`)
 	case a.PreferredRole != "" && !c.Roles.Has(a.PreferredRole):
 		return cli.Usage("unknown role %q", a.PreferredRole).WithHint("one of: %s", strings.Join(c.Roles.Keys(), ", "))
 	}
@@ -346,6 +346,6 @@ func resolve(app *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&id, "intent", "", "intent (required)")
-	cmd.Flags().StringVar(&outcome, "outcome", "", "outcome: completed closes the intent on your word")
+	cmd.Flags().StringVar(&outcome, "outcome", "", "outcome: completed closes the intent")
 	return cmd
 }

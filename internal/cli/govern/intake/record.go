@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// inputLimit is the most that is read of a payload or a snapshot.
+// inputLimit bounds the size of a payload or a snapshot.
 const inputLimit = 4 << 20
 
-// sources are where events come from. Those of a scan come without a person.
+// sources are the sources of events. Those of a scan involve no person.
 func sources(scanned bool) []string {
 	if scanned {
 		return []string{"ci_failure", "git_ref_change", "schedule"}
@@ -26,7 +26,7 @@ func sources(scanned bool) []string {
 	return append([]string{"manual", "vision_scan"}, sources(true)...)
 }
 
-// signal is an event as it is handed in.
+// signal is an event as submitted.
 type signal struct {
 	Source   string                 `json:"source"`
 	Category string                 `json:"category"`
@@ -36,16 +36,16 @@ type signal struct {
 	Evidence []protocol.SignalProof `json:"evidence"`
 }
 
-// fault is what is wrong with a signal; empty when nothing is.
+// fault describes what is wrong with a signal; empty if nothing is.
 func (s signal) fault() string {
 	var of map[string]json.RawMessage
 	switch {
 	case !slices.Contains(sources(false), s.Source):
 		return "source must be one of " + strings.Join(sources(false), ", ")
 	case json.Unmarshal(s.Signal, &of) != nil || len(of) == 0:
-		return "signal must be an object that is not empty"
+		return "signal must be a non-empty object"
 	case len(s.Evidence) == 0:
-		return "evidence must be a list that is not empty"
+		return "evidence must be a non-empty list"
 	}
 	for _, e := range s.Evidence {
 		if !slices.Contains([]string{"url", "file", "text"}, e.Type) {
@@ -62,7 +62,7 @@ func (s signal) event() protocol.IntakeEvent {
 	return protocol.IntakeEvent{Source: s.Source, Category: cmp.Or(s.Category, s.Source+"_signal"), Repo: s.Repo, Ref: s.Ref, Signal: s.Signal, Evidence: s.Evidence}
 }
 
-// input is a JSON document from a file or from standard input.
+// input reads a JSON document from a file or from standard input.
 func input(app *cli.App, file string, stdin bool, v any) error {
 	var b []byte
 	var err error
@@ -140,7 +140,7 @@ func record(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// scanned is what became of an item of a snapshot.
+// scanned is the outcome for one item of a snapshot.
 type scanned struct {
 	Status   string `json:"status"` // created, deduplicated or rejected
 	Index    int    `json:"index"`
@@ -174,7 +174,7 @@ func scan(app *cli.App) *cobra.Command {
 				return err
 			}
 			if snapshot.Source != source || len(snapshot.Items) == 0 {
-				return execution.Errorf(execution.CodeValidation, "the snapshot is of source %q and has %d items", snapshot.Source, len(snapshot.Items)).
+				return execution.Errorf(execution.CodeValidation, "the snapshot has the source %q and %d items", snapshot.Source, len(snapshot.Items)).
 					WithHint(`it must be {"source":%q,"items":[...]}`, source)
 			}
 			return d.scan(source, snapshot.Items)

@@ -17,7 +17,7 @@ func start(app *cli.App) *cobra.Command {
 			if o.Intent == "" {
 				return cli.Usage("--intent is missing: which intent?").WithHint("drawbar govern intake status")
 			}
-			yes, _ := cmd.Flags().GetBool("trust") // the flag is there
+			yes, _ := cmd.Flags().GetBool("trust") // the flag exists
 			if err := view.Trust(cmd.Context(), app, yes); err != nil {
 				return err
 			}

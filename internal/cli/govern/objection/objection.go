@@ -1,4 +1,4 @@
-// Package objection is what a person types about an objection: "drawbar govern objections resolve", acknowledge, reopen.
+// Package objection implements "drawbar govern objections resolve", acknowledge and reopen.
 package objection
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the commands.
+// New returns the commands.
 func New(app *cli.App) []*cobra.Command {
 	return []*cobra.Command{
 		rule(app, "resolve", "Resolve an objection; the gate that it blocked is evaluated again", protocol.ObjectionResolvedByHuman),

@@ -89,7 +89,7 @@ func showDecision(app *cli.App, d any) error {
 	})
 }
 
-// turnsOf are the turns of a run: decisions of the original name their turn only.
+// turnsOf are the turns of a run: decisions of the original name only their turn.
 func turnsOf(v *ledger.View, run string) (map[string]bool, error) {
 	turns := map[string]bool{}
 	if run == "" {

@@ -16,12 +16,12 @@ import (
 // difference is the answer of turn diff and of diff.
 type difference struct {
 	From      string   `json:"from,omitempty"` // the commit before; empty for the parent of To
-	To        string   `json:"to,omitempty"`   // the commit after; empty for the files as they are
+	To        string   `json:"to,omitempty"`   // the commit after; empty for the current files
 	Patch     string   `json:"patch"`
-	Untracked []string `json:"untracked,omitempty"` // new files of the turn that runs, which are in no patch
+	Untracked []string `json:"untracked,omitempty"` // new files of an active turn, which are in no patch
 }
 
-// compared is a record with the repository that has its files.
+// compared is a record and its repository.
 type compared struct {
 	root    string
 	view    *ledger.View
@@ -109,7 +109,7 @@ func statFlag(cmd *cobra.Command, stat *bool) {
 	cmd.Flags().BoolVar(stat, "stat", false, "show only file names and the number of changed lines")
 }
 
-// checkpointOf is the commit of an accepted turn. Drawbar names it in an event, the original in the history.
+// checkpointOf is the commit of an accepted turn. Drawbar records it in an event, the original in the history.
 func checkpointOf(v *ledger.View, id string, entry *protocol.HistoryEntry) (string, error) {
 	commit := entry.CheckpointSHA
 	_, err := v.Events(0, func(e protocol.Event) bool {

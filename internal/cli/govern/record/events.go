@@ -63,7 +63,7 @@ func events(app *cli.App) *cobra.Command {
 				return app.Answer(nonNil(list), func() { printEvents(app, list) })
 			}
 			if run != "" && f.run == "" {
-				run = "" // a run that begins while one looks is to be seen too
+				run = "" // show a run that begins meanwhile, too
 			}
 			ctx, stop := view.Interruptible(cmd.Context())
 			defer stop()
@@ -77,7 +77,7 @@ func events(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// moment reads a time, or a while before now.
+// moment parses a time, or a duration before now.
 func moment(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -93,7 +93,7 @@ func moment(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, cli.Usage("--since %q is not a time or a duration", text).WithHint("--since 1h, --since 2026-01-02T15:04:05Z")
 }
 
-// watch prints events and goes on with those that come. Ctrl-C is the way to end it and no failure.
+// watch prints events and continues with new ones. Ctrl-C ends it without an error.
 func watch(ctx context.Context, app *cli.App, root string, list []protocol.Event, next int64, wanted func(protocol.Event) bool) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
@@ -113,7 +113,7 @@ func watch(ctx context.Context, app *cli.App, root string, list []protocol.Event
 		list = nil
 		select {
 		case <-ctx.Done():
-			over = true // what came since the last look is shown yet
+			over = true // show what came since the last look
 		case <-tick.C:
 		}
 		v, err := ledger.Read(root)
@@ -133,7 +133,7 @@ func watch(ctx context.Context, app *cli.App, root string, list []protocol.Event
 	}
 }
 
-// printEvents writes a line for every event. The columns have a fixed width, because events still to come stand below.
+// printEvents writes one line per event. The columns have a fixed width, because later events are not known yet.
 func printEvents(app *cli.App, list []protocol.Event) {
 	for _, e := range list {
 		who := ""
@@ -156,7 +156,7 @@ func printEvents(app *cli.App, list []protocol.Event) {
 	}
 }
 
-// about is what an event is about, in a few words: the first of these that its payload has.
+// about summarizes an event: the first of these keys in its payload.
 func about(e protocol.Event) string {
 	payload := map[string]any{}
 	if json.Unmarshal(e.Payload, &payload) != nil {

@@ -31,7 +31,7 @@ type exported struct {
 	Runs          []protocol.RunSummary   `json:"run_history"`
 	Human         []json.RawMessage       `json:"human_escalations"`
 	Chain         ledger.Report           `json:"chain"`
-	// Files are the configuration and the files of the record, of all runs, when they are asked for.
+	// Files are the configuration and the files of the record, of all runs, if requested.
 	Files protocol.Ordered[audit.ExportedFile] `json:"files,omitzero"`
 }
 
@@ -130,7 +130,7 @@ func gather(cmd *cobra.Command, root string, v *ledger.View, run string) (export
 	return doc, err
 }
 
-// write makes the file, which may not be there: neither an export nor a report replaces another.
+// write creates the file, which must not exist: neither an export nor a report replaces a file.
 func write(app *cli.App, path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return execution.Errorf(execution.CodeConfig, "write %s: %w", path, err).WithHint("choose a file in a writable folder")

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// gateView is one gate as its files stand now.
+// gateView is one gate, evaluated with the current files.
 type gateView struct {
 	Phase        string         `json:"phase"`
 	Gate         string         `json:"gate"`
@@ -25,7 +25,7 @@ type gateView struct {
 	Credentialed bool           `json:"credentialed"`
 	Actions      []string       `json:"gate_actions,omitempty"`
 	Pending      bool           `json:"pending"`
-	// Objections are those that keep the gate shut.
+	// Objections keep the gate from passing.
 	Objections []protocol.OpenObjection `json:"blocking_objections,omitempty"`
 }
 
@@ -124,7 +124,7 @@ func printGates(app *cli.App, list []gateView) {
 			app.Printf("    %-22s drawbar govern objections resolve %s --reason \"...\"\n", "", o.ID)
 		}
 		if g.Verification {
-			app.Printf("    a verification that passed\n")
+			app.Printf("    a passed verification\n")
 		}
 		switch {
 		case g.Credentialed:

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// objections lists them; what changes them is added by those above. "list" is the same by another name.
+// objections lists them; the parent adds the commands that change them. "list" is an alias.
 func objections(app *cli.App) *cobra.Command {
 	cmd := listObjections(app, "objections")
 	cmd.Args = cli.Args(cobra.NoArgs)
@@ -47,7 +47,7 @@ func listObjections(app *cli.App, use string) *cobra.Command {
 					notes = append(notes, *l.Note)
 				}
 			}
-			// Every run numbers its own.
+			// Every run has its own numbering.
 			var list []governance.ObjectionStory
 			for len(entries) > 0 {
 				n := 1

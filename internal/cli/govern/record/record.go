@@ -1,5 +1,5 @@
-// Package record holds the commands that read the record of governed runs: history, turn show and diff, diff, decisions, objections, events,
-// gates, verify, report, audit, export. They take no lock.
+// Package record holds the commands that read the record of governed runs: history, turn show and diff, diff,
+// decisions, objections, events, gates, verify, report, audit, export. They take no lock.
 package record
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the commands.
+// New returns the commands.
 func New(app *cli.App) []*cobra.Command {
 	return []*cobra.Command{history(app), turn(app), diff(app), decisions(app), objections(app), events(app), gates(app), verify(app), report(app), auditRun(app), export(app)}
 }
@@ -31,8 +31,8 @@ func read(app *cli.App) (root string, v *ledger.View, err error) {
 	return root, v, err
 }
 
-// which is the run that a command is about: the named one, the present one, or all of them, which is empty. Where no run has begun there is
-// nothing of any.
+// which returns the selected run: the named one, the current one, or all runs, which is empty. Before the first run,
+// nothing is selected.
 func which(v *ledger.View, named string, all bool) string {
 	if all {
 		return ""
@@ -44,7 +44,7 @@ func noRun(id string) error {
 	return execution.Errorf(execution.CodeSessionNotFound, "unknown run %q", id).WithHint("drawbar govern history --runs")
 }
 
-// runFlags choose a run.
+// runFlags select a run.
 type runFlags struct {
 	run   string
 	all   bool
@@ -131,7 +131,7 @@ func history(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// statuses are those that history knows of runs, or of turns.
+// statuses are those of runs or of turns in the history.
 func statuses(runs bool) []string {
 	if runs {
 		return []string{string(protocol.RunActive), string(protocol.RunPaused), string(protocol.RunBlocked), string(protocol.RunCompleted)}

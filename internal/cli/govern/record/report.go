@@ -17,17 +17,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runReport is what a person wants to know of a run.
+// runReport is a run's report for people.
 type runReport struct {
 	Project    protocol.Project            `json:"project"`
 	Run        runLine                     `json:"run"`
-	Phase      string                      `json:"phase,omitempty"` // of the present run
+	Phase      string                      `json:"phase,omitempty"` // of the current run
 	Gates      protocol.Ordered[string]    `json:"gates"`
 	Turns      []protocol.HistoryEntry     `json:"turns"`
 	Decisions  []protocol.LedgerDecision   `json:"decisions"`
 	Objections []governance.ObjectionStory `json:"objections"`
 	Rulings    []ruling                    `json:"rulings"` // what people and policies decided
-	Stops      []protocol.Event            `json:"stops"`   // what went wrong on the way
+	Stops      []protocol.Event            `json:"stops"`   // faults and interruptions
 }
 
 // ruling is a decision of a person or of a policy.
@@ -38,7 +38,7 @@ type ruling struct {
 	Why  string        `json:"why,omitempty"`
 }
 
-// stops are the events that tell of work that was lost, refused or held.
+// stops are the events about work that was lost, refused or blocked.
 var stops = []string{"turn_rejected", "turn_reissued", "acceptance_failed", "run_blocked", "gate_failed", "turn_stalled", "turn_start_failed", "turn_conflicted",
 	"human_escalation_raised", "budget_exceeded_warn"}
 
@@ -100,7 +100,7 @@ func auditRun(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// reportOf gathers the report of a run; an empty one is the present run.
+// reportOf collects the report of a run; an empty id is the current run.
 func reportOf(root string, v *ledger.View, run string) (r runReport, err error) {
 	if run = which(v, run, false); run == "" {
 		return r, execution.Errorf(execution.CodeSessionNotFound, "no run yet").WithHint("drawbar govern step")
@@ -152,7 +152,7 @@ func reportOf(root string, v *ledger.View, run string) (r runReport, err error) 
 	return r, err
 }
 
-// note takes from an event what the report tells.
+// note adds an event to the report.
 func (r *runReport) note(e protocol.Event) {
 	var p struct {
 		Gate      string `json:"gate_id"`
@@ -163,7 +163,7 @@ func (r *runReport) note(e protocol.Event) {
 		Objection string `json:"objection_id"`
 		Status    string `json:"status"`
 	}
-	_ = json.Unmarshal(e.Payload, &p) // what has another form has nothing to tell
+	_ = json.Unmarshal(e.Payload, &p) // other payloads contain nothing for the report
 	why := cmp.Or(p.Comment, p.Reason, p.Rule)
 	switch e.EventType {
 	case "gate_approved":
@@ -175,7 +175,7 @@ func (r *runReport) note(e protocol.Event) {
 			r.Rulings = append(r.Rulings, ruling{e.Timestamp, "called objection " + p.Objection + " " + p.Status, p.By, why})
 		}
 	case "human_escalation_resolved", "escalation_resolved":
-		r.Rulings = append(r.Rulings, ruling{e.Timestamp, "resolved what the run was waiting for", p.By, why})
+		r.Rulings = append(r.Rulings, ruling{e.Timestamp, "resolved the run's request", p.By, why})
 	default:
 		if slices.Contains(stops, e.EventType) {
 			r.Stops = append(r.Stops, e)
@@ -244,7 +244,7 @@ func page(r runReport) string {
 		d := r.Rulings[i]
 		return []string{at(d.At), d.By, d.What, d.Why}
 	})
-	table("What went wrong along the way", []string{"when", "what", "turn", "why"}, len(r.Stops), func(i int) []string {
+	table("Problems along the way", []string{"when", "what", "turn", "why"}, len(r.Stops), func(i int) []string {
 		e := r.Stops[i]
 		turn := ""
 		if e.Turn != nil {
@@ -255,7 +255,7 @@ func page(r runReport) string {
 	return b.String()
 }
 
-// whyOf is the reason that an event states.
+// whyOf is the reason in an event.
 func whyOf(e protocol.Event) string {
 	var p struct {
 		Reason  string   `json:"reason"`

@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 )
 
-// runLine is one run, by the last that was recorded of it or, for the present one, by the state.
+// runLine is one run, from its last line in the run history or, for the current one, from the state.
 type runLine struct {
 	RunID     string             `json:"run_id"`
 	Status    protocol.RunStatus `json:"status"`
@@ -63,7 +63,7 @@ func runsOf(v *ledger.View) ([]runLine, error) {
 			r.CostUSD += h.Cost.USD
 		}
 	}
-	for _, s := range ended { // a run that was blocked and went on has several lines: the last one counts
+	for _, s := range ended { // a run that was blocked and continued has several lines: the last one counts
 		r := of(s.RunID)
 		r.Status, r.StartedAt, r.EndedAt, r.CostUSD, r.Blocked = s.Status, s.StartedAt, s.CompletedAt, s.TotalCostUSD, ""
 		if s.BlockedReason != nil {
@@ -102,7 +102,7 @@ func listRuns(app *cli.App, v *ledger.View, status string, limit int) error {
 	})
 }
 
-// dollars is a sum; none is a dash.
+// dollars formats a sum; a missing one is a dash.
 func dollars(usd float64) string {
 	if usd == 0 {
 		return "-"

@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shown is one turn with what is kept of it.
+// shown is one turn and its files.
 type shown struct {
 	Active  *protocol.Turn           `json:"active_turn,omitempty"`
 	Entry   *protocol.HistoryEntry   `json:"history_entry,omitempty"`
-	Folder  string                   `json:"folder,omitempty"` // the bundle, archived or present
+	Folder  string                   `json:"folder,omitempty"` // the bundle, archived or current
 	Files   []string                 `json:"files"`
 	Faults  []protocol.ManifestError `json:"manifest_errors,omitempty"`
 	Content map[string]string        `json:"content,omitempty"`
@@ -123,7 +123,7 @@ func find(v *ledger.View, history []protocol.HistoryEntry, id string) (string, *
 	return id, active, entry, nil
 }
 
-// printFile writes one file of the bundle as it is.
+// printFile writes one file of the bundle unchanged.
 func printFile(app *cli.App, dir string, s shown, file string) error {
 	if !slices.Contains(s.Files, file) {
 		return execution.Errorf(execution.CodeValidation, "the turn has no file %q", file).WithHint("one of: %s", strings.Join(s.Files, ", "))

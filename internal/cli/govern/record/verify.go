@@ -52,7 +52,7 @@ func verified(ctx context.Context, root string) (out verification, err error) {
 	return out, err
 }
 
-// answerVerified answers with data; what does not hold is exit code 1.
+// answerVerified answers with data; a broken record is exit code 1.
 func answerVerified(app *cli.App, v verification, data any, show func()) error {
 	why := ""
 	if !v.OK {
@@ -61,7 +61,7 @@ func answerVerified(app *cli.App, v verification, data any, show func()) error {
 	return failing(app, v.OK, why, data, show)
 }
 
-// order says what is wrong with the order of the present run's events; empty when nothing is.
+// order describes what is wrong with the order of the current run's events; empty if nothing is.
 func order(root string) (string, error) {
 	v, err := ledger.Read(root)
 	if err != nil {
@@ -126,7 +126,7 @@ func printVerification(app *cli.App, v verification) {
 	}
 }
 
-// broken names the first line that is not what it was.
+// broken names the first line that differs.
 func broken(v verification) string {
 	b := v.Broken
 	if b == nil {

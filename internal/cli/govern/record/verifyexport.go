@@ -13,10 +13,10 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/audit"
 )
 
-// exportLimit is the most that is read of an export.
+// exportLimit bounds the size of an export.
 const exportLimit = 512 << 20
 
-// checked reads an export from a file, or from standard input where it is "-", and checks it.
+// checked reads an export from a file, or from standard input for "-", and checks it.
 func checked(ctx context.Context, app *cli.App, file string) (*audit.Export, audit.ExportReport, error) {
 	var b []byte
 	var err error
@@ -31,7 +31,7 @@ func checked(ctx context.Context, app *cli.App, file string) (*audit.Export, aud
 	return audit.Check(ctx, b)
 }
 
-// textOrJSON is the flag --format of AgentXchain: json is our --json.
+// textOrJSON is AgentXchain's flag --format: json equals our --json.
 func textOrJSON(app *cli.App, format string) error {
 	if format != "text" && format != "json" {
 		return cli.Usage("--format %q is not supported", format).WithHint("text or json")
@@ -40,7 +40,7 @@ func textOrJSON(app *cli.App, format string) error {
 	return nil
 }
 
-// failing answers with what was found, and exits with 1 when it is not good.
+// failing answers with the findings, and exits with 1 unless all is well.
 func failing(app *cli.App, ok bool, why string, data any, show func()) error {
 	if ok {
 		return app.Answer(data, show)
@@ -83,7 +83,7 @@ func verifyExport(app *cli.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&in, "input", "-", "export to check, or - for standard input")
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
-	_, _ = cmd.Flags().MarkHidden("input"), cmd.Flags().MarkHidden("format") // the flags are there
+	_, _ = cmd.Flags().MarkHidden("input"), cmd.Flags().MarkHidden("format") // the flags exist
 	return cmd
 }
 
@@ -108,13 +108,13 @@ type exportDiff struct {
 	Overall string             `json:"overall"`
 	Left    audit.ExportReport `json:"left"`
 	Right   audit.ExportReport `json:"right"`
-	Diff    *audit.Comparison  `json:"diff"` // none when one of them is not whole
+	Diff    *audit.Comparison  `json:"diff"` // none if one of them is inconsistent
 }
 
 func verifyDiff(app *cli.App) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use: "diff LEFT RIGHT", Short: "Compare two exports; exits with 1 when something got worse", Args: cli.Args(cobra.ExactArgs(2)),
+		Use: "diff LEFT RIGHT", Short: "Compare two exports; exit with 1 if something got worse", Args: cli.Args(cobra.ExactArgs(2)),
 		Long: "Compare two consistent exports. Everything that got worse from LEFT to RIGHT is listed and makes the exit code 1: a " +
 			"run that is\nblocked, a gate that no longer passes, an exhausted budget, an earlier phase, an overridden decision, a " +
 			"record that no longer\nmatches its chain.",
@@ -144,7 +144,7 @@ func verifyDiff(app *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
-	_ = cmd.Flags().MarkHidden("format") // the flag is there
+	_ = cmd.Flags().MarkHidden("format") // the flag exists
 	return cmd
 }
 

@@ -64,7 +64,7 @@ func (l *legacy) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&l.get, "get", "", "config get KEY")
 	cmd.Flags().StringVar(&l.set, "set", "", "config set KEY VALUE")
 	for _, name := range []string{"get", "set"} {
-		_ = cmd.Flags().MarkHidden(name) // the flags are there
+		_ = cmd.Flags().MarkHidden(name) // the flags exist
 	}
 }
 
@@ -112,7 +112,7 @@ func set(ctx context.Context, app *cli.App, key, value string) error {
 	if err := e.Outside(); err != nil {
 		return err
 	}
-	old, _ := project.Load(root) // an invalid one may be corrected step by step
+	old, _ := project.Load(root) // an invalid one may be fixed step by step
 	keys, err := project.Keys(root, key)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func set(ctx context.Context, app *cli.App, key, value string) error {
 	})
 }
 
-// trustWritten trusts what the user has just written, and nothing that stood there before.
+// trustWritten trusts what the user has just written, but nothing that was there before.
 func trustWritten(ctx context.Context, app *cli.App, root string, old *project.Project, keys configfile.Path) error {
 	now, err := project.Load(root)
 	if err != nil {
@@ -150,7 +150,7 @@ func trustWritten(ctx context.Context, app *cli.App, root string, old *project.P
 	return store.Trust(ctx, root, items, false)
 }
 
-// plain is a value for people: a text without its quotes, everything else indented.
+// plain formats a value for people: a string without quotes, everything else indented.
 func plain(raw json.RawMessage) string {
 	var s string
 	if protocol.Kind(raw) == "string" && json.Unmarshal(raw, &s) == nil {

@@ -8,25 +8,25 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
-// devCommand is the value of --dev-command: one quoted line, or in the protocol's spelling its first word, with the others behind
-// it as arguments (--dev-command my-agent run {prompt} -y).
+// devCommand is the value of --dev-command: one quoted line, or in the protocol's spelling its first word, followed by
+// the others as arguments (--dev-command my-agent run {prompt} -y).
 type devCommand struct {
 	line   string
-	behind int        // the arguments that stood before it
-	before func() int // counts the arguments that were read so far
-	words  int        // how many arguments behind it belong to it
+	behind int        // the arguments before it
+	before func() int // counts the arguments read so far
+	words  int        // how many of the following arguments belong to it
 }
 
 func (d *devCommand) String() string { return d.line }
 func (d *devCommand) Type() string   { return "string" }
 
-// Set notes the first word and where it stood.
+// Set records the first word and its position.
 func (d *devCommand) Set(line string) error {
 	d.line, d.behind = line, d.before()
 	return nil
 }
 
-// take makes one line of the words that belong to the command, and returns the arguments that do not.
+// take joins the words of the command to one line, and returns the other arguments.
 func (d *devCommand) take(args []string, dir string) ([]string, error) {
 	if d.line == "" || strings.ContainsFunc(d.line, unicode.IsSpace) || len(args) <= d.behind {
 		return args, nil
@@ -47,7 +47,7 @@ func (d *devCommand) take(args []string, dir string) ([]string, error) {
 // own are the arguments without the command's words.
 func (d *devCommand) own(args []string) []string { return slices.Clone(args[:len(args)-d.words]) }
 
-// quote keeps a word one word where the line is split again.
+// quote keeps a word together when the line is split again.
 func quote(word string) string {
 	if word != "" && !strings.ContainsAny(word, "'\"\\") && !strings.ContainsFunc(word, unicode.IsSpace) {
 		return word

@@ -127,7 +127,7 @@ func examine(ctx context.Context, app *cli.App, root string) []check {
 	return append(list, runtimes(app, p, "")...)
 }
 
-// trusted says whether the user lets the project run anything.
+// trusted reports whether the user lets the project run anything.
 func trusted(app *cli.App, p *project.Project) []check {
 	store, err := app.TrustStore()
 	if err == nil {
@@ -135,14 +135,14 @@ func trusted(app *cli.App, p *project.Project) []check {
 	}
 	switch {
 	case execution.CodeOf(err) == execution.CodeUntrusted:
-		return []check{{Name: "trust", State: note, Found: "not trusted: nothing of this project runs until you trust it", Do: "drawbar trust " + p.Root}}
+		return []check{{Name: "trust", State: note, Found: "not trusted: nothing in this project runs until you trust it", Do: "drawbar trust " + p.Root}}
 	case err != nil:
 		return []check{failed("trust", err)}
 	}
 	return nil
 }
 
-// hooks asks what would keep a hook from being asked. None is run.
+// hooks reports what would keep a hook from running. It runs none.
 func hooks(p *project.Project) []check {
 	var list []check
 	r := phasehook.Runner{Root: p.Root, Environ: os.Environ()}
@@ -209,7 +209,8 @@ func recordState(root string) []check {
 	return list
 }
 
-// history holds the record against the commits, and looks whether git hides what the record keeps beside it.
+// history compares the record with the commits, and checks whether git ignores the files that the record keeps next to
+// it.
 func history(ctx context.Context, root string) []check {
 	w, err := workspace.Open(ctx, root)
 	if err != nil || w.Kind() != workspace.Git {
@@ -232,7 +233,7 @@ func history(ctx context.Context, root string) []check {
 		list = append(list, c)
 	}
 	if !v.Fresh && !v.Chained() && len(h.Heads) > 0 {
-		list = append(list, check{Name: "history", State: problem, Found: fmt.Sprintf("%s is missing, and %d checkpoints vouch for it", protocol.ChainFile, len(h.Heads)),
+		list = append(list, check{Name: "history", State: problem, Found: fmt.Sprintf("%s is missing, although %d checkpoints refer to it", protocol.ChainFile, len(h.Heads)),
 			Do: "restore it from a backup; to start a new chain: drawbar govern restart --adopt-state"})
 	}
 	seen, err := w.Visible(ctx, protocol.ChainFile, path.Dir(protocol.ArchiveDir), protocol.LocksDir)
@@ -247,7 +248,7 @@ func history(ctx context.Context, root string) []check {
 	return list
 }
 
-// intents names the work that waits for a turn.
+// intents lists the pending work.
 func intents(root string) []check {
 	if text := project.Waiting(project.Intents(root)); text != "" {
 		return []check{{Name: "intents", State: note, Found: text}}
@@ -255,7 +256,8 @@ func intents(root string) []check {
 	return nil
 }
 
-// runtimes asks each runtime of a role what would keep a turn from starting; with an id that one only. Nothing of the worker is run.
+// runtimes checks each runtime of a role, or only the given one, for what would keep a turn from starting. No worker is
+// run.
 func runtimes(app *cli.App, p *project.Project, only string) []check {
 	var list []check
 	for id, role := range p.Config.Roles.All() {
@@ -285,7 +287,7 @@ func runtimes(app *cli.App, p *project.Project, only string) []check {
 	return list
 }
 
-// sample is a turn of the role that is never carried.
+// sample is a turn of the role that is never run.
 func sample(app *cli.App, p *project.Project, id string, role protocol.Role, rid string, rt protocol.Runtime) turnruntime.Dispatch {
 	const turn = "turn_0000000000000000"
 	d := turnruntime.Dispatch{

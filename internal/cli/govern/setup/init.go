@@ -108,7 +108,7 @@ type made struct {
 	Root    string   `json:"root"`
 	Created []string `json:"created"`
 	Next    []string `json:"next"`
-	// Permissions are what happens when an agent asks for a permission, by role.
+	// Permissions say how an agent's permission requests are handled, by role.
 	Permissions protocol.Ordered[string] `json:"permissions,omitzero"`
 }
 
@@ -120,7 +120,7 @@ func scaffold(ctx context.Context, app *cli.App, dir string, o project.ScaffoldO
 	if err != nil {
 		return err
 	}
-	// The user wrote this configuration, by this command.
+	// The user wrote this configuration with this command.
 	p, err := project.Load(dir)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func scaffold(ctx context.Context, app *cli.App, dir string, o project.ScaffoldO
 	})
 }
 
-// inRepository reports whether a folder lies in a git work tree.
+// inRepository reports whether a folder is in a git work tree.
 func inRepository(dir string) bool {
 	for d := dir; ; d = filepath.Dir(d) {
 		if _, err := os.Stat(filepath.Join(d, ".git")); err == nil {

@@ -1,5 +1,5 @@
-// Package setup holds the commands that make a governed project and look after its configuration: init, validate, doctor,
-// config, template, migrate.
+// Package setup holds the commands that create and configure a governed project: init, validate, doctor, config,
+// template, migrate.
 package setup
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
-// New makes the commands.
+// New returns the commands.
 func New(app *cli.App) []*cobra.Command {
 	return []*cobra.Command{initialize(app), validate(app), doctor(app), config(app), template(app), migrate(app)}
 }

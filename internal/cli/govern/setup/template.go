@@ -28,7 +28,7 @@ func template(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// listed is a template as list shows it.
+// listed is one template of list.
 type listed struct {
 	ID          string   `json:"id"`
 	Description string   `json:"description"`
@@ -151,7 +151,7 @@ func templateSet(app *cli.App) *cobra.Command {
 	var dry, yes bool
 	cmd := &cobra.Command{
 		Use: "set TEMPLATE", Short: "Switch the project's template: planning files and prompt guidance", Args: cli.Args(cobra.ExactArgs(1)),
-		Long: "Write the missing planning files of another template, add its guidance to prompts and to SYSTEM_SPEC.md, and note the " +
+		Long: "Write the missing planning files of another template, add its guidance to prompts and to SYSTEM_SPEC.md, and set the " +
 			"template in\nagentxchain.json and in the record. No file is replaced, and no text is removed. Templates with their own " +
 			"team (generic,\nfull-local-cli) are for new projects.",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -72,7 +72,7 @@ func validate(app *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&mode, "mode", "full", "turn checks the staged results of active turns")
-	_ = cmd.Flags().MarkHidden("mode") // the flag is there
+	_ = cmd.Flags().MarkHidden("mode") // the flag exists
 	return cmd
 }
 
@@ -85,7 +85,8 @@ type staged struct {
 	Errors []string `json:"errors,omitempty"`
 }
 
-// validateTurns checks the staged results of the active turns as an acceptance would, short of what was observed, and changes nothing.
+// validateTurns checks the staged results of the active turns as an acceptance would, except for the observed changes,
+// and changes nothing.
 func validateTurns(app *cli.App, root string) error {
 	p, err := project.Load(root)
 	if err != nil {
@@ -148,7 +149,8 @@ func validateTurns(app *cli.App, root string) error {
 	return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
 }
 
-// Problems is everything that is wrong, or odd, in a project's configuration. The error is about a file that cannot be read.
+// Problems returns everything that is wrong, or odd, in a project's configuration. The error is about a file that
+// cannot be read.
 func Problems(root string) ([]charter.Problem, error) {
 	p, err := project.Load(root)
 	var invalid *project.InvalidError
@@ -164,7 +166,7 @@ func Problems(root string) ([]charter.Problem, error) {
 	return append(list, charter.Unbuilt(p.Config)...), nil
 }
 
-// located is a problem with its place, and without what to do about it.
+// located is a problem with its position, without its hint.
 func located(p charter.Problem) string {
 	p.Hint = ""
 	return p.String()
@@ -183,7 +185,7 @@ func aboutRole(root, role string, problems []charter.Problem) ([]charter.Problem
 	var of struct {
 		Runtime string `json:"runtime"`
 	}
-	_ = json.Unmarshal(roles.At(role), &of) // a role of another kind is a problem of its own
+	_ = json.Unmarshal(roles.At(role), &of) // another type of role is a problem of its own
 	about := func(p charter.Problem, thing string) bool {
 		return p.Field == thing || strings.HasPrefix(p.Field, thing+".")
 	}

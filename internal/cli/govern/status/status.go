@@ -1,4 +1,4 @@
-// Package status is "drawbar govern status": where a governed run stands, and what to type next.
+// Package status implements "drawbar govern status": the state of a governed run, and what to type next.
 package status
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Show the state of the run, who is working, and what to type next",
@@ -112,7 +112,7 @@ func print(app *cli.App, s govern.Status, now time.Time) {
 		field("note", "%s", n)
 	}
 	if s.NotTrusted != "" {
-		field("trust", "not trusted: nothing of this project runs; review it: drawbar trust %s", s.Root)
+		field("trust", "not trusted: nothing in this project runs; review it: drawbar trust %s", s.Root)
 	}
 	field("next", "%s", s.Next)
 }
@@ -127,7 +127,7 @@ func turn(app *cli.App, t govern.TurnStatus, now time.Time) {
 	case t.Carrier != nil:
 		text += fmt.Sprintf(" (%s, process %d)", t.Carrier.Owner, t.Carrier.PID)
 	case t.Staged:
-		text += ", its result is waiting"
+		text += ", its result is staged"
 	case t.Status == "dispatched" || t.Status == "running" || t.Status == "starting":
 		text += ", not running"
 	}

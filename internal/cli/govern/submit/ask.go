@@ -10,8 +10,8 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
-// ask fills the form in by questions. check says what stands against a field of the form as it is; such a question is asked again.
-// Without a turn to hand in nothing is asked.
+// ask fills in the form with questions. check returns what is wrong with a field of the form; such a question is asked
+// again. Without a turn to submit it asks nothing.
 func (f *form) ask(ctx context.Context, app *cli.App, check func(field string) (fault string, err error)) error {
 	if _, err := check(""); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (f *form) ask(ctx context.Context, app *cli.App, check func(field string) (
 			return check(field)
 		})
 	}
-	if err := checked("What did you do, in a sentence?", "summary", &f.Summary); err != nil {
+	if err := checked("What did you do, in one sentence?", "summary", &f.Summary); err != nil {
 		return err
 	}
 	for more := true; more; {
@@ -71,7 +71,7 @@ func (f *form) ask(ctx context.Context, app *cli.App, check func(field string) (
 	})
 }
 
-// until asks on the terminal until take finds no fault with the answer.
+// until asks on the terminal until take accepts the answer.
 func until(ctx context.Context, app *cli.App, question string, take func(text string) (fault string, err error)) error {
 	for {
 		app.Notef("%s", question)

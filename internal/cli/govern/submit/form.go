@@ -18,14 +18,14 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// mostForm is how large a form may be.
+// mostForm bounds the size of a form.
 const mostForm = 1 << 20
 
 // blank is the form to fill in.
 const blank = `# The result of your turn. Delete what you do not need; ids and changed files are filled in.
 # Then: drawbar govern submit --from THIS-FILE
 
-summary: ""            # what you did, in a sentence
+summary: ""            # what you did, in one sentence
 
 objections: []         # your objections, such as
 #  - severity: medium  # low, medium, high or blocking
@@ -76,7 +76,7 @@ type entry struct {
 	Overrides  string `yaml:"overrides"`
 }
 
-// editForm has a person fill the form in with their editor, and gives the file.
+// editForm opens the form in the person's editor, and returns the file.
 func editForm(ctx context.Context, app *cli.App) (string, error) {
 	words := strings.Fields(cmp.Or(app.Getenv("VISUAL"), app.Getenv("EDITOR")))
 	if len(words) == 0 {
@@ -92,15 +92,15 @@ func editForm(ctx context.Context, app *cli.App) (string, error) {
 	}
 	file, err := os.CreateTemp("", "drawbar-turn-*.yaml")
 	if err != nil {
-		return "", execution.Errorf(execution.CodeConfig, "make the form: %w", err)
+		return "", execution.Errorf(execution.CodeConfig, "create the form: %w", err)
 	}
 	_, err = file.WriteString(blank)
 	if err := errors.Join(err, file.Close()); err != nil {
-		return "", execution.Errorf(execution.CodeConfig, "make the form: %w", err)
+		return "", execution.Errorf(execution.CodeConfig, "create the form: %w", err)
 	}
 	code, err := process.Attached(ctx, process.Spec{Path: path, Args: append(words[1:], file.Name()), Env: os.Environ()}, in, out, errs)
 	if err != nil || code != 0 {
-		return "", execution.Errorf(execution.CodeSpawn, "the editor %s ended with exit code %d; your text is in %s", words[0], code, file.Name()).WithHint("drawbar govern submit --from %s", file.Name())
+		return "", execution.Errorf(execution.CodeSpawn, "the editor %s exited with code %d; your text is in %s", words[0], code, file.Name()).WithHint("drawbar govern submit --from %s", file.Name())
 	}
 	return file.Name(), nil
 }
@@ -138,7 +138,7 @@ func read(app *cli.App, name string) (f form, err error) {
 	return f, nil
 }
 
-// first is the first line of what the parser says.
+// first is the first line of the parser's message.
 func first(err error) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(yaml.FormatError(err, false, false)), "\n")
 	return line
@@ -159,7 +159,7 @@ func (f form) submission() govern.Submission {
 	return s
 }
 
-// add takes what flags say into the form.
+// add adds the values of flags to the form.
 func (f *form) add(objections, resolved, decisions []string) error {
 	for _, text := range objections {
 		severity, statement, ok := strings.Cut(text, ":")
@@ -207,4 +207,4 @@ func known(category string) bool {
 	return false
 }
 
-var errEmpty = errors.New("a summary is required: what you did, in a sentence")
+var errEmpty = errors.New("a summary is required: what you did, in one sentence")

@@ -1,4 +1,5 @@
-// Package submit is "drawbar govern submit": a person hands in their turn without writing JSON, by flags, a form or answers.
+// Package submit implements "drawbar govern submit": a person submits their turn without writing JSON, with flags, a
+// form or answers to questions.
 package submit
 
 import (
@@ -11,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var o govern.SubmitOptions
 	var f form
@@ -20,7 +21,7 @@ func New(app *cli.App) *cobra.Command {
 	var objections, resolved, decisions []string
 	cmd := &cobra.Command{
 		Use: "submit", Short: "Submit a person's turn with flags, a form or answers to questions",
-		Long: "Submit a person's turn. It is validated before it is staged; ids and the files that git saw change are filled in. " +
+		Long: "Submit a person's turn. It is validated before it is staged; ids and the files that changed according to git are filled in. " +
 			"With flags,\nnothing is asked; --edit opens a form in your editor ($VISUAL, else $EDITOR); --form prints the form and " +
 			"--from reads it; without\nany of them, the questions are asked on the terminal.",
 		Example: `  drawbar govern submit --summary "The plan is written" --objection "medium: an empty name is not specified" --phase implementation
@@ -73,7 +74,7 @@ func New(app *cli.App) *cobra.Command {
 			}
 			if strings.TrimSpace(f.Summary) == "" {
 				if edit {
-					_ = os.Remove(from) // it was left as it was
+					_ = os.Remove(from) // it was left unchanged
 				}
 				return cli.Usage("%v", errEmpty).WithHint(`%s --summary "..."`, cmd.CommandPath())
 			}
@@ -99,16 +100,16 @@ func New(app *cli.App) *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&o.Turn, "turn", "", "turn to submit, if several are active")
-	fl.StringVar(&f.Summary, "summary", "", "what you did, in a sentence")
+	fl.StringVar(&f.Summary, "summary", "", "what you did, in one sentence")
 	fl.StringArrayVar(&objections, "objection", nil, `"SEVERITY: TEXT" (repeatable)`)
 	fl.StringArrayVar(&resolved, "resolve", nil, `OBJECTION="resolution" (repeatable)`)
 	fl.StringArrayVar(&decisions, "decision", nil, `"CATEGORY: WHAT, because WHY" (repeatable)`)
-	fl.StringArrayVar(&f.Files, "file", nil, "changed file (repeatable; default: the files that git saw change)")
+	fl.StringArrayVar(&f.Files, "file", nil, "changed file (repeatable; default: the changes that git reports)")
 	fl.StringVar(&f.Verify, "verification", "", "pass, fail or skipped (default skipped)")
 	fl.StringVar(&f.Evidence, "evidence", "", "what you checked, or why nothing")
 	fl.StringVar(&f.Next, "next", "", "next role (default human)")
 	fl.StringVar(&f.Phase, "phase", "", "phase that should start")
-	fl.BoolVar(&f.Complete, "complete", false, "ask for the end of the run")
+	fl.BoolVar(&f.Complete, "complete", false, "request the end of the run")
 	fl.StringVar(&f.NeedsHuman, "needs-human", "", "what only a person can decide; the run stops for it")
 	fl.StringVar(&from, "from", "", "file with the form (- for standard input)")
 	fl.BoolVar(&empty, "form", false, "print an empty form")

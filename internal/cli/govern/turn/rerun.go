@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewVerify is "verify turn", NewReplay the same of an accepted turn.
+// NewVerify returns "verify turn", NewReplay the same for an accepted turn.
 func NewVerify(app *cli.App) *cobra.Command {
 	o := govern.RerunOptions{}
 	cmd := rerun(app, &o)
@@ -21,7 +21,7 @@ func NewVerify(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// NewReplay is "replay turn" of AgentXchain.
+// NewReplay returns AgentXchain's "replay turn".
 func NewReplay(app *cli.App) *cobra.Command {
 	cmd := rerun(app, &govern.RerunOptions{Accepted: true})
 	cmd.Hidden = true
@@ -45,7 +45,7 @@ func rerun(app *cli.App, o *govern.RerunOptions) *cobra.Command {
 				o.Turn = args[0]
 			}
 			if o.Execute {
-				yes, _ := cmd.Flags().GetBool("trust") // the flag is there
+				yes, _ := cmd.Flags().GetBool("trust") // the flag exists
 				if err := view.Trust(cmd.Context(), app, yes); err != nil {
 					return err
 				}
@@ -81,7 +81,7 @@ func rerun(app *cli.App, o *govern.RerunOptions) *cobra.Command {
 	return cmd
 }
 
-// limitOf reads a time; a plain number is milliseconds.
+// limitOf parses a duration; a plain number is milliseconds.
 func limitOf(text string) (time.Duration, error) {
 	if n, err := strconv.Atoi(text); err == nil {
 		text = strconv.Itoa(n) + "ms"

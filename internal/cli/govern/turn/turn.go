@@ -1,4 +1,4 @@
-// Package turn holds the commands that carry and decide turns: step, run, resume, restart, accept, reject, reissue,
+// Package turn holds the commands that run and decide turns: step, run, resume, restart, accept, reject, reissue,
 // checkpoint, escalate, unblock.
 package turn
 
@@ -12,20 +12,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the commands.
+// New returns the commands.
 func New(app *cli.App) []*cobra.Command {
 	list := []*cobra.Command{step(app), run(app), resume(app), restart(app), accept(app), reissue(app), escalate(app), unblock(app)}
-	for _, cmd := range list { // these may run something of the project
+	for _, cmd := range list { // these may run programs of the project
 		cli.TrustFlag(cmd, new(bool))
 	}
 	return append(list, reject(app), checkpoint(app))
 }
 
-// carry runs a command that may wait for a worker: Ctrl-C ends the worker and leaves the turn.
+// carry runs a command that may wait for a worker: Ctrl-C stops the worker and keeps the turn.
 func carry(app *cli.App, cmd *cobra.Command, fn func(context.Context, govern.Engine) (govern.Report, error)) error {
 	verbose, _ := cmd.Flags().GetBool("verbose") // few commands have it
 	if cmd.Flags().Lookup("trust") != nil {
-		yes, _ := cmd.Flags().GetBool("trust") // it is there
+		yes, _ := cmd.Flags().GetBool("trust") // the flag exists
 		if err := view.Trust(cmd.Context(), app, yes); err != nil {
 			return err
 		}
@@ -48,9 +48,9 @@ func step(app *cli.App) *cobra.Command {
 	var o govern.StepOptions
 	var poll float64
 	cmd := &cobra.Command{
-		Use: "step", Short: "Run one turn: the waiting one, or the next",
-		Long: "Run one turn: the one that is waiting, or the next. The rules choose the turn's role unless --role names it. An " +
-			"invalid result\ngoes back to the agent with its faults while attempts remain. Ctrl-C stops the worker; the turn stays, " +
+		Use: "step", Short: "Run one turn: the pending one, or the next",
+		Long: "Run one turn: the pending one, or the next. The rules choose the turn's role unless --role names it. An " +
+			"invalid result\nis returned to the agent with its faults while attempts remain. Ctrl-C stops the worker; the turn stays, " +
 			"and the next step\nruns it again.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -76,7 +76,7 @@ func step(app *cli.App) *cobra.Command {
 	f.BoolVar(&o.NoWait, "no-wait", false, "prepare a person's turn without waiting for its result")
 	f.BoolVarP(&o.Verbose, "verbose", "v", false, "print the worker's output on standard error")
 	f.Float64Var(&poll, "poll", 0, "seconds between checks for a person's result")
-	_ = f.MarkHidden("poll") // the flag is there
+	_ = f.MarkHidden("poll") // the flag exists
 	return cmd
 }
 
@@ -102,7 +102,7 @@ func run(app *cli.App) *cobra.Command {
 				return err
 			}
 			if !o.DryRun {
-				yes, _ := cmd.Flags().GetBool("trust") // it is there
+				yes, _ := cmd.Flags().GetBool("trust") // the flag exists
 				if err := view.Trust(cmd.Context(), app, yes); err != nil {
 					return err
 				}
@@ -196,7 +196,7 @@ func reject(app *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
 				r, err := e.Reject(ctx, o)
-				if err == nil { // rejected, or handed to a person where no attempt is left: it is what was asked for
+				if err == nil { // rejected, or no attempt is left and a person decides: the requested outcome
 					r.Outcome = govern.OutcomeDone
 				}
 				return r, err
@@ -262,13 +262,13 @@ func escalate(app *cli.App) *cobra.Command {
 	f.StringVar(&o.Reason, "reason", "", "reason (required)")
 	f.StringVar(&o.Detail, "detail", "", "what is known about it")
 	f.StringVar(&o.Action, "action", "", "what the person should do")
-	f.StringVar(&o.Turn, "turn", "", "turn that it is about")
+	f.StringVar(&o.Turn, "turn", "", "turn concerned")
 	return cmd
 }
 
 func unblock(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "unblock [ESCALATION]", Short: "Resolve what the run is waiting for a person to do",
+		Use: "unblock [ESCALATION]", Short: "Resolve a request that the run waits for",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""

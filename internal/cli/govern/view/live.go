@@ -12,23 +12,23 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
-// quietSpell is how often a command that nobody watches on a terminal says that somebody is at work.
+// quietSpell is the interval of progress lines without a terminal.
 const quietSpell = 30 * time.Second
 
-// live shows on standard error what happens while a command works: on a terminal a line that is rewritten every second, else a
-// line now and then.
+// live shows on standard error what happens while a command works: on a terminal a line that is rewritten every second,
+// otherwise an occasional line.
 type live struct {
 	app      *cli.App
 	terminal bool
-	says     *cli.Renderer // shows what agents say; nil does not
+	says     *cli.Renderer // shows agents' output; nil hides it
 
 	mu    sync.Mutex
 	quiet *sync.Cond // signals that no question is open any more
 	shown bool
 	last  time.Time
-	now   *work         // what is under way
-	asks  bool          // a question stands there, and its answer is awaited
-	stop  chan struct{} // ends the clock
+	now   *work         // the work in progress
+	asks  bool          // a question is waiting for its answer
+	stop  chan struct{} // stops the clock
 	ended sync.WaitGroup
 }
 
@@ -44,7 +44,7 @@ type work struct {
 	p    govern.Progress
 }
 
-// Duration is a time for people, in whole seconds from a second on.
+// Duration formats a duration for people, in whole seconds from one second on.
 func Duration(ms int64) string { return govern.Took(time.Duration(ms) * time.Millisecond) }
 
 func (l *live) notice(n govern.Notice) {
@@ -62,7 +62,7 @@ func (l *live) notice(n govern.Notice) {
 			l.wipe()
 			l.says.Event(*n.Event)
 		}
-		return // else what the agent says is in its own record; the line of progress says what it does
+		return // otherwise the agent's output is in its own record; the progress line shows what it does
 	case govern.NoticeWarning:
 		l.wipe()
 		l.app.Warnf("%s", n.Text)
@@ -72,7 +72,7 @@ func (l *live) notice(n govern.Notice) {
 		l.app.Notef("%s", n.Text)
 		return
 	}
-	l.now = nil // nobody works on a turn any more, or not yet
+	l.now = nil // no worker is running
 	l.wipe()
 	l.app.Notef("%-11s %s", n.Kind, n.Text)
 }
@@ -91,7 +91,7 @@ func (l *live) progress(n govern.Notice) {
 	}
 }
 
-// tick shows that time goes by, whether or not something happens.
+// tick updates the elapsed time.
 func (l *live) tick(stop <-chan struct{}) {
 	clock := time.NewTicker(time.Second)
 	defer clock.Stop()
@@ -109,7 +109,8 @@ func (l *live) tick(stop <-chan struct{}) {
 	}
 }
 
-// show shows what is under way. Where nobody looks, that a person is waited for is said at once, the rest now and then.
+// show shows the work in progress. Without a terminal, waiting for a person is reported at once, other progress
+// occasionally.
 func (l *live) show(first bool) {
 	now := time.Now()
 	text := Line(l.now.role, l.now.p, now)
@@ -141,13 +142,13 @@ func printable(r rune) rune {
 	return r
 }
 
-// LiveLine is Line of a turn that another process carries out.
+// LiveLine is Line for a turn that another process runs.
 func LiveLine(l govern.Live, now time.Time) string {
 	return Line(l.Role, govern.Progress{Worker: l.Worker, Stage: govern.Stage(l.Stage), Since: l.StartedAt.Time, LastSign: l.LastSign.Time,
 		Deadline: l.Deadline.Time, Doing: l.Doing, CostUSD: l.CostUSD, Tokens: l.Tokens}, now)
 }
 
-// Line says who works, since when, at what cost.
+// Line shows who works, since when, at what cost.
 func Line(role string, p govern.Progress, now time.Time) string {
 	what := map[govern.Stage]string{govern.StageStarting: "is starting", govern.StageStopping: "is stopped, at work"}[p.Stage]
 	if what == "" {
@@ -180,7 +181,7 @@ func Line(role string, p govern.Progress, now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// wipe takes the line of progress away.
+// wipe removes the progress line.
 func (l *live) wipe() {
 	if l.shown {
 		fmt.Fprint(l.app.Err, "\r\x1b[K")
@@ -188,7 +189,7 @@ func (l *live) wipe() {
 	}
 }
 
-// clear ends the showing.
+// clear ends the display.
 func (l *live) clear() {
 	l.mu.Lock()
 	l.now = nil
@@ -203,7 +204,7 @@ func (l *live) clear() {
 	l.wipe()
 }
 
-// approve asks the person at the terminal whether the agent may.
+// approve asks the person at the terminal for a permission.
 func (l *live) approve(ctx context.Context, q execution.ApprovalRequired) execution.Decision {
 	detail := ""
 	if q.Detail != "" {
@@ -213,14 +214,14 @@ func (l *live) approve(ctx context.Context, q execution.ApprovalRequired) execut
 	if a := strings.ToLower(line); err == nil && (a == "y" || a == "yes") {
 		return execution.Decision{Approve: true}
 	}
-	return execution.Decision{Reason: "the person at the terminal did not allow it"}
+	return execution.Decision{Reason: "the person at the terminal denied it"}
 }
 
 func (l *live) answer(ctx context.Context, q execution.InputRequired) (string, error) {
 	return l.ask(ctx, "the agent asks: "+q.Question+"\n> ")
 }
 
-// ask leaves the terminal to one question until it is answered or withdrawn; what else happens is shown afterwards.
+// ask reserves the terminal for one question until it is answered or withdrawn; other output follows afterwards.
 func (l *live) ask(ctx context.Context, question string) (string, error) {
 	l.mu.Lock()
 	for l.asks {

@@ -6,7 +6,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Permission says what happens when an agent asks for a permission.
+// Permission describes how an agent's permission requests are handled.
 func Permission(mode string) string {
 	what := map[string]string{
 		protocol.ApprovePrompt: "asks on the terminal before it acts; without a terminal its turn is blocked",
@@ -16,7 +16,7 @@ func Permission(mode string) string {
 	return fmt.Sprintf("%s (approve: %s)", what, mode)
 }
 
-// Permissions gives one line for every role that an agent carries out.
+// Permissions returns one line for every role with a runtime of type agent.
 func Permissions(all protocol.Ordered[string], line func(string)) {
 	for role, mode := range all.All() {
 		line(role + " " + Permission(mode))

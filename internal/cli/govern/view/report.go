@@ -13,18 +13,18 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 )
 
-// Tell prints how a command ended and gives its exit code.
+// Tell prints how a command ended and returns its exit code.
 func Tell(app *cli.App, r govern.Report) error {
 	if err := app.Answer(r, func() { Print(app, r) }); err != nil {
 		return err
 	}
-	if r.Outcome == govern.OutcomeAccepted && r.Code != "" { // it is accepted, and a script must not go on as if that were all
+	if r.Outcome == govern.OutcomeAccepted && r.Code != "" { // it is accepted, but a script must not continue as if nothing were wrong
 		return code(govern.OutcomeBlocked)
 	}
 	return code(r.Outcome)
 }
 
-// code is the exit code of an outcome: 0 for what was asked, 1 for what was not reached, 130 for an interruption.
+// code is the exit code of an outcome: 0 for the requested one, 1 for any other, 130 for an interruption.
 func code(outcome govern.Outcome) error {
 	switch outcome {
 	case govern.OutcomeInterrupted:
@@ -35,7 +35,7 @@ func code(outcome govern.Outcome) error {
 	return nil
 }
 
-// TellRun prints how a run of many turns ended and gives its exit code: a run that waits for a person has done what was asked.
+// TellRun prints how a run of many turns ended and returns its exit code: a run that waits for a person is a success.
 func TellRun(app *cli.App, r govern.RunReport) error {
 	err := app.Answer(r, func() { printRun(app, r) })
 	if err != nil {
@@ -50,7 +50,7 @@ func TellRun(app *cli.App, r govern.RunReport) error {
 	return nil
 }
 
-// printRun shows a line for every turn, then why there is no other, and what to type.
+// printRun prints a line for every turn, then why the run stopped, and what to type.
 func printRun(app *cli.App, r govern.RunReport) {
 	if len(r.Turns) > 0 {
 		t := app.ShortTable()
@@ -117,7 +117,7 @@ func sentence(stop govern.Stop) string {
 	return string(stop)
 }
 
-// Print shows a report to a person.
+// Print prints a report.
 func Print(app *cli.App, r govern.Report) {
 	head := string(r.Outcome)
 	switch {
@@ -158,7 +158,7 @@ func Print(app *cli.App, r govern.Report) {
 	where(app, r)
 }
 
-// why tells what kept a result out.
+// why prints why a result was refused.
 func why(app *cli.App, r govern.Report) {
 	if r.Code != "" {
 		text := r.Code
@@ -173,7 +173,7 @@ func why(app *cli.App, r govern.Report) {
 	field(app, "do", r.Hint)
 }
 
-// where tells where the run stands, and what to type.
+// where prints the state of the run, and what to type.
 func where(app *cli.App, r govern.Report) {
 	field(app, "phase", r.EnteredPhase)
 	if g := r.Gate; g != nil {
@@ -194,7 +194,7 @@ func where(app *cli.App, r govern.Report) {
 	field(app, "next", r.Next)
 }
 
-// field is a line of a report: its name, and as many lines of its value as there are.
+// field prints a line of a report: its name and the lines of its value.
 func field(app *cli.App, name, value string) {
 	for line := range strings.Lines(strings.TrimSpace(value)) {
 		app.Printf("  %-10s %s\n", name, strings.TrimRight(line, "\r\n"))
@@ -202,7 +202,7 @@ func field(app *cli.App, name, value string) {
 	}
 }
 
-// Change is a change of normalization for a person.
+// Change describes a change of normalization.
 func Change(c protocol.Change) string {
 	return fmt.Sprintf("%s: %s is read as %s (%s)", c.Field, brief(c.Original), brief(c.Normalized), strings.ReplaceAll(c.Rationale, "_", " "))
 }

@@ -1,5 +1,5 @@
-// Package view is what the commands of governed runs share: the project they work on, what they show while they work, and how
-// they tell the end.
+// Package view has what the commands of governed runs share: the project that they work on, the progress that they
+// show, and how they report the end.
 package view
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// Root is the folder of the governed project that the command is about.
+// Root is the folder of the command's governed project.
 func Root(app *cli.App) (string, error) {
 	dir, err := app.ProjectDir()
 	if err != nil {
@@ -28,7 +28,7 @@ func Root(app *cli.App) (string, error) {
 	return project.Find(dir)
 }
 
-// Who is the user who typed the command; the engine adds whom git knows.
+// Who is the user who typed the command; the engine adds the git identity.
 func Who() protocol.Person {
 	u, err := user.Current()
 	if err != nil {
@@ -37,7 +37,7 @@ func Who() protocol.Person {
 	return protocol.Person{User: u.Username}
 }
 
-// Trust asks for trust in what the project would run, before anything starts; see cli.App.Trust.
+// Trust asks for trust in the programs that the project would run, before anything starts; see cli.App.Trust.
 func Trust(ctx context.Context, app *cli.App, yes bool) error {
 	root, err := Root(app)
 	if err != nil {
@@ -57,8 +57,8 @@ func Trust(ctx context.Context, app *cli.App, yes bool) error {
 	return app.Trust(ctx, root, p.Items(), yes)
 }
 
-// Engine opens the project for a command. With verbose what agents say is shown on standard error. Call done when the command
-// ends: it takes the line of progress away.
+// Engine opens the project for a command. With verbose, agents' output is shown on standard error. Call done when the
+// command ends: it removes the progress line.
 func Engine(app *cli.App, command string, verbose bool) (e govern.Engine, done func(), err error) {
 	root, err := Root(app)
 	if err != nil {
@@ -77,11 +77,11 @@ func Engine(app *cli.App, command string, verbose bool) (e govern.Engine, done f
 	return e, l.clear, err
 }
 
-// Agents lets runtimes of type agent run what the client knows.
+// Agents lets runtimes of type agent run the client's agents.
 func Agents(app *cli.App) govern.Agents { return drawbar.GovernedAgents(app.Client) }
 
-// Interruptible ends its context at the first Ctrl-C or SIGTERM: the worker is stopped and the turn stays. A second one ends
-// the program as if nobody listened.
+// Interruptible ends its context at the first Ctrl-C or SIGTERM: the worker is stopped and the turn stays. A second
+// signal ends the program.
 func Interruptible(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
@@ -92,7 +92,7 @@ func Interruptible(ctx context.Context) (context.Context, func()) {
 		select {
 		case s := <-signals:
 			signal.Stop(signals)
-			cancel(fmt.Errorf("%w: %s", execution.Errorf(execution.CodeInterrupted, "ended by the user"), s))
+			cancel(fmt.Errorf("%w: %s", execution.Errorf(execution.CodeInterrupted, "interrupted by the user"), s))
 		case <-stop:
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 )
 
-// checkConfig holds a configuration against the rules that a project is loaded by.
+// checkConfig checks a configuration as when a project is loaded.
 func checkConfig(_ context.Context, w *world) (fields, error) {
 	var args struct {
 		Config json.RawMessage `json:"config"`
@@ -17,7 +17,7 @@ func checkConfig(_ context.Context, w *world) (fields, error) {
 	}
 	text, err := inflateConfig(args.Config)
 	if err != nil {
-		text = args.Config // what is no object is told by the check
+		text = args.Config // the check reports anything but an object
 	}
 	_, problems := charter.Decode(text)
 	if faults := charter.Errors(problems); len(faults) > 0 {
@@ -26,8 +26,8 @@ func checkConfig(_ context.Context, w *world) (fields, error) {
 	return fields{"result": "success", "errors": []string{}}, nil
 }
 
-// configFault is the answer to a configuration that no run may be made of: the first fault that the protocol has a word for,
-// else the first of all.
+// configFault is the answer to an invalid configuration: the first fault for which the protocol has a word, else the
+// first of all.
 func configFault(faults []charter.Problem) fields {
 	first, kind := faults[0], "invalid_config"
 	list := []string{}

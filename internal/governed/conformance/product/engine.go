@@ -17,14 +17,14 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
-// engine is the engine of real runs, on the fixture's project.
+// engine is the engine of real runs, for the fixture's project.
 func (w *world) engine() (*orchestrator.Local, error) {
 	return orchestrator.Open(w.dir, orchestrator.Options{Owner: owner, Getenv: os.Getenv, Environ: os.Environ(),
-		Trust: func(string, []trust.Item) error { return nil }}) // made by this program
+		Trust: func(string, []trust.Item) error { return nil }}) // created by this program
 }
 
-// command carries out a command of the engine, and answers with the state as it is then on disk. wants is what the command reports
-// when it did what was asked.
+// command runs a command of the engine, and answers with the resulting state on disk. wants is the command's outcome on
+// success.
 func (w *world) command(fn func(*orchestrator.Local) (govern.Report, error), wants ...govern.Outcome) (fields, error) {
 	e, err := w.engine()
 	if err != nil {
@@ -44,11 +44,11 @@ func (w *world) command(fn func(*orchestrator.Local) (govern.Report, error), wan
 			return fields{"result": "ok", "state_assertions": json.RawMessage(state)}, err
 		}
 	}
-	return w.refused(&governance.Refused{Code: governance.CodeInvalidTransition, Message: fmt.Sprintf("the command ended %s: %v", rep.Outcome, rep.Errors)})
+	return w.refused(&governance.Refused{Code: governance.CodeInvalidTransition, Message: fmt.Sprintf("the command ended as %s: %v", rep.Outcome, rep.Errors)})
 }
 
-// asked is what becomes of a request for a phase, or for the end of the run, in the engine: a turn makes it, and is accepted. The
-// answer is an action of a gate's decision.
+// asked is the engine's decision on a request for a phase or for the end of the run: a turn makes the request, and is
+// accepted. The answer is an action of a gate's decision.
 func (w *world) asked(ctx context.Context, completion bool, in gate.Input) (string, error) {
 	fixture, err := w.asking(completion, in)
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *world) asked(ctx context.Context, completion bool, in gate.Input) (stri
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = asking.close() }() // a folder of ours
+	defer func() { _ = asking.close() }() // our own folder
 	e, err := asking.engine()
 	if err != nil {
 		return "", err
@@ -69,7 +69,7 @@ func (w *world) asked(ctx context.Context, completion bool, in gate.Input) (stri
 	}
 	switch {
 	case rep.Outcome != govern.OutcomeAccepted:
-		return "", fmt.Errorf("the turn that asks is not accepted: %v", rep.Errors)
+		return "", fmt.Errorf("the requesting turn is not accepted: %v", rep.Errors)
 	case rep.Gate != nil:
 		return gate.GateFailed, nil
 	case rep.Pending != "":
@@ -82,15 +82,15 @@ func (w *world) asked(ctx context.Context, completion bool, in gate.Input) (stri
 	return gate.NoRequest, nil
 }
 
-// asking is the fixture with a turn under way, whose staged result makes the request: a person's, so that it says of its checks
-// what the fixture says.
+// asking adds an active turn to the fixture whose staged result makes the request. It is a person's turn, so that its
+// verification status can be that of the fixture.
 func (w *world) asking(completion bool, in gate.Input) (f conformance.Fixture, err error) {
 	var setup map[string]json.RawMessage
 	var config, state object
 	if err = errors.Join(json.Unmarshal(w.fixture.Setup, &setup), json.Unmarshal(w.raw, &config)); err != nil {
 		return f, err
 	}
-	const asker = "asker" // who asks where the fixture does not say: nobody that the gate knows
+	const asker = "asker" // the requesting role if the fixture names none: unknown to the gate
 	role, checked := in.Role, in.Verification
 	authority, runtime, files := w.config.Roles.At(role).WriteAuthority, w.config.Roles.At(role).RuntimeID(), []string{}
 	if role == "" {
@@ -100,7 +100,7 @@ func (w *world) asking(completion bool, in gate.Input) (f conformance.Fixture, e
 		files = append(files, "conformance.txt") // a developer's turn changes something
 	}
 	if checked == protocol.VerificationAttestedPass {
-		checked = protocol.VerificationPass // a turn says pass; that it is attested is said of a person's
+		checked = protocol.VerificationPass // a turn reports pass; attested_pass applies to a person's
 	}
 	var roles object
 	if protocol.Is(config.At("roles")) {

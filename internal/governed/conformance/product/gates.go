@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// gateInput reads what a gate is decided from: the fixture's phase and request, and the project's files.
+// gateInput reads what a gate decision depends on: the fixture's phase and request, and the project's files.
 func (w *world) gateInput() (gate.Input, error) {
 	var args struct {
 		Phase   string `json:"current_phase"`
@@ -69,7 +69,8 @@ func phaseExit(ctx context.Context, w *world) (fields, error) {
 	return fields{"result": "success", "action": d.Action, "phase_unchanged": same, "state_unchanged": same, "reason": d.Reason()}, err
 }
 
-// same has the engine decide, where a request can come that far: a turn that asks for what does not follow is not accepted.
+// same repeats the decision in the engine if a turn with that request can be accepted: one that requests a phase out of
+// order cannot.
 func (w *world) same(ctx context.Context, completion bool, in gate.Input, d *gate.Decision) error {
 	switch {
 	case d.Action == gate.UnknownPhase, d.Action == gate.NotFinalPhase, d.Action == gate.NoRequest, d.GateID == "" && d.Action == gate.GateFailed:

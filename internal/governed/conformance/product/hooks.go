@@ -22,7 +22,7 @@ func runHooks(ctx context.Context, w *world) (fields, error) {
 		RunID  string `json:"run_id"`
 		TurnID string `json:"turn_id"`
 	}
-	_ = json.Unmarshal(args.Payload, &about) // a payload may be about anything
+	_ = json.Unmarshal(args.Payload, &about) // a payload may have any content
 	call := phasehook.Call{RunID: w.state.ID(), TurnID: about.TurnID, Payload: args.Payload}
 	if call.RunID == "" {
 		call.RunID = about.RunID

@@ -16,8 +16,8 @@ func fill(o *object, key, value string) {
 	}
 }
 
-// inflateConfig makes a whole configuration of the parts that a fixture gives: what it leaves out is what fixtures take for
-// granted. What it gives stays, right or wrong.
+// inflateConfig completes a partial configuration of a fixture with the values that fixtures assume. Given values are
+// kept, valid or not.
 func inflateConfig(raw json.RawMessage) (json.RawMessage, error) {
 	var c, roles, runtimes object
 	if protocol.Is(raw) {
@@ -26,7 +26,7 @@ func inflateConfig(raw json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	if !protocol.Is(raw) {
-		c.Set("roles", json.RawMessage(`{"operator":{}}`)) // of a fixture that says nothing of the configuration
+		c.Set("roles", json.RawMessage(`{"operator":{}}`)) // for a fixture without a configuration
 	}
 	fill(&c, "schema_version", `"1.0"`)
 	fill(&c, "project", `{"id":"conformance","name":"Conformance"}`)
@@ -69,7 +69,7 @@ func inflateConfig(raw json.RawMessage) (json.RawMessage, error) {
 	return protocol.MarshalFile(c)
 }
 
-// each fills every object of an object of objects. What is no object is left as it is.
+// each fills every object in an object. Other values are kept.
 func each(c *object, key string, all *object, fillIn func(id string, o *object)) error {
 	if raw := c.At(key); protocol.Is(raw) {
 		if protocol.Kind(raw) != "object" {
@@ -101,7 +101,7 @@ func each(c *object, key string, all *object, fillIn func(id string, o *object))
 	return err
 }
 
-// inflateState makes a whole state of the parts that a fixture gives.
+// inflateState completes a partial state of a fixture.
 func inflateState(raw json.RawMessage, c *protocol.Config) (protocol.State, error) {
 	var s protocol.State
 	if !protocol.Is(raw) {
@@ -128,7 +128,7 @@ func inflateState(raw json.RawMessage, c *protocol.Config) (protocol.State, erro
 		if t.AssignedRole == "" {
 			t.AssignedRole = "dev"
 			if role, ok := t.Extra.Get("role"); ok {
-				_ = json.Unmarshal(role, &t.AssignedRole) // a role that is no text stays the default
+				_ = json.Unmarshal(role, &t.AssignedRole) // a role that is not a string keeps the default
 			}
 		}
 		if t.RuntimeID == "" {

@@ -16,7 +16,7 @@ import (
 
 const manifestName = "MANIFEST.json"
 
-// verifyManifest seals the fixture's bundle, does to it what the fixture says, and verifies it.
+// verifyManifest seals the fixture's bundle, changes it as the fixture says, and verifies it.
 func verifyManifest(_ context.Context, w *world) (fields, error) {
 	turn, err := w.seal()
 	if err != nil {
@@ -32,7 +32,7 @@ func verifyManifest(_ context.Context, w *world) (fields, error) {
 	return fields{"result": "success", "manifest_valid": true, "manifest": m, "verification_errors": []string{}}, nil
 }
 
-// inspectManifest seals the fixture's bundle and says what the manifest lists.
+// inspectManifest seals the fixture's bundle and returns what the manifest lists.
 func inspectManifest(_ context.Context, w *world) (fields, error) {
 	turn, err := w.seal()
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *world) seal() (turn string, err error) {
 	return args.TurnID, err
 }
 
-// mutate does to a sealed bundle what the fixture says.
+// mutate changes a sealed bundle as the fixture says.
 func (w *world) mutate(turn string) error {
 	dir := protocol.BundleDir(turn)
 	for _, change := range []protocol.Ordered[string]{w.setup.Inject[turn], w.setup.Tamper[turn]} {

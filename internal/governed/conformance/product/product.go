@@ -1,6 +1,5 @@
-// Package product is Drawbar's own implementation of the protocol's fixtures: every operation of tiers 1 and 2 is carried out
-// by the code that governs real runs, in a project that is made for the fixture and thrown away. No rule of the protocol is
-// written here.
+// Package product is Drawbar's own implementation of the protocol's fixtures: the code that governs real runs performs
+// every operation of tiers 1 and 2, in a temporary project. It contains no rule of the protocol.
 package product
 
 import (
@@ -16,7 +15,7 @@ import (
 // fields is an answer in the form of a fixture's expected.
 type fields map[string]any
 
-// operation carries out what a fixture asks for. Its error means that it could not be tried.
+// operation performs the operation of a fixture. Its error means that it could not be tried.
 type operation func(ctx context.Context, w *world) (fields, error)
 
 // operations are those of tiers 1 and 2, by their names in fixtures.
@@ -40,7 +39,7 @@ var operations = map[string]operation{
 	"verify_dispatch_manifest":  verifyManifest,
 }
 
-// surfaces are what is claimed, and what is not.
+// surfaces are the claimed surfaces, and the others.
 func surfaces() map[string]bool {
 	claims := map[string]bool{"coordinator": false}
 	for _, s := range []string{
@@ -59,17 +58,17 @@ func Target(version string) conformance.Local {
 			Implementation: "drawbar", Version: version, ProtocolVersion: protocol.ProtocolVersion, Tiers: []int{1, 2}, Surfaces: surfaces(),
 			Adapter: conformance.AdapterSpec{Protocol: conformance.StdioProtocol, Command: []string{"drawbar", "govern", "conformance", "serve"}},
 		},
-		Run: Execute, Jobs: 2 * max(2, runtime.NumCPU()), // fixtures wait more than they work
+		Run: Execute, Jobs: 2 * max(2, runtime.NumCPU()), // fixtures spend most of their time waiting
 	}
 }
 
-// Execute carries a fixture out and judges the outcome.
+// Execute performs a fixture and judges the outcome.
 func Execute(ctx context.Context, f conformance.Fixture) conformance.Answer {
 	run, ok := operations[f.Input.Operation]
 	if !ok {
-		why := fmt.Sprintf("the operation %s is not known", f.Input.Operation)
+		why := fmt.Sprintf("unknown operation %s", f.Input.Operation)
 		if f.Tier > 2 {
-			why = fmt.Sprintf("runs over several repositories are not governed: %s", f.Input.Operation)
+			why = fmt.Sprintf("runs over several repositories are not supported: %s", f.Input.Operation)
 		}
 		return conformance.Answer{Status: conformance.NotImplemented, Message: why, Actual: []byte("null")}
 	}

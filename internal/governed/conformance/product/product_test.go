@@ -130,7 +130,7 @@ func TestFixturesThatCannotBeSetUp(t *testing.T) {
 }
 
 func TestOperationsThatAreNotKnown(t *testing.T) {
-	for tier, want := range map[int]string{1: "the operation fly is not known", 3: "runs over several repositories are not governed: fly"} {
+	for tier, want := range map[int]string{1: "unknown operation fly", 3: "runs over several repositories are not supported: fly"} {
 		a := Execute(t.Context(), fixture(t, tier, "fly", `{}`, `{}`))
 		if a.Status != conformance.NotImplemented || a.Message != want {
 			t.Errorf("tier %d: %+v", tier, a)

@@ -17,8 +17,8 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 )
 
-// accept accepts a staged result by the engine that ends governed turns. Why it does not is said in the words of the
-// validation and of the rules, which the engine goes by.
+// accept accepts a staged result with the engine. A refusal is reported in the terms of the validation and of the
+// rules.
 func accept(ctx context.Context, w *world) (fields, error) {
 	var args struct {
 		TurnID string `json:"turn_id"`
@@ -35,7 +35,7 @@ func accept(ctx context.Context, w *world) (fields, error) {
 			return nil, err
 		}
 		if refused == nil {
-			return nil, fmt.Errorf("the turn %s is not active, and was accepted", args.TurnID)
+			return nil, fmt.Errorf("the turn %s is not active, but was accepted", args.TurnID)
 		}
 		return w.notAccepted(fields{"result": "error", "error_type": refused.Code, "error": refused.Message})
 	}
@@ -80,7 +80,7 @@ func (w *world) notAccepted(f fields) (fields, error) {
 	return w.withUnchanged(f)
 }
 
-// appendDecision adds a decision to the ledger, if it may stand there.
+// appendDecision adds a decision to the ledger if that is allowed.
 func appendDecision(ctx context.Context, w *world) (fields, error) {
 	var args struct {
 		Entry protocol.LedgerDecision `json:"entry"`
@@ -134,7 +134,7 @@ func (w *world) count(name string) (int, error) {
 	return bytes.Count(data, []byte("\n")), err
 }
 
-// checkEvent holds an event against the rules of the record.
+// checkEvent checks an event against the rules of the record.
 func checkEvent(_ context.Context, w *world) (fields, error) {
 	var args struct {
 		Event json.RawMessage `json:"event"`
@@ -146,7 +146,7 @@ func checkEvent(_ context.Context, w *world) (fields, error) {
 	return verdict(refused), nil
 }
 
-// checkOrder holds the events of a run against the order that the protocol allows.
+// checkOrder checks the order of the events of a run.
 func checkOrder(_ context.Context, w *world) (fields, error) {
 	var args struct {
 		Events []protocol.Event `json:"events"`

@@ -10,7 +10,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// checkResult carries a staged result through decoding, normalization and the five stages.
+// checkResult decodes, normalizes and validates a staged result.
 func checkResult(_ context.Context, w *world) (fields, error) {
 	r, changes, err := w.validate(w.turn())
 	if err != nil {
@@ -19,7 +19,7 @@ func checkResult(_ context.Context, w *world) (fields, error) {
 	return resultFields(r, turnresult.Warnings(changes)), nil
 }
 
-// turn is the active turn that a staged result is for: the one that it names, else the first.
+// turn is the active turn of a staged result: the one that it names, else the first.
 func (w *world) turn() *protocol.Turn {
 	if t := w.state.ActiveTurns.At(w.named()); t != nil {
 		return t
@@ -35,11 +35,11 @@ func (w *world) named() string {
 	var result struct {
 		TurnID string `json:"turn_id"`
 	}
-	_ = json.Unmarshal(w.result(), &result) // what is no result names no turn
+	_ = json.Unmarshal(w.result(), &result) // a value that is not a result names no turn
 	return result.TurnID
 }
 
-// validate judges what the turn has staged, as the acceptance of a turn does, and says what normalization changed.
+// validate validates the turn's staged result as an acceptance does, and reports what normalization changed.
 func (w *world) validate(t *protocol.Turn) (turnresult.Report, []protocol.Change, error) {
 	id := w.named()
 	if t != nil {
@@ -62,7 +62,7 @@ func (w *world) validate(t *protocol.Turn) (turnresult.Report, []protocol.Change
 	return turnresult.Validate(in), append(read, changes...), nil
 }
 
-// history are the accepted turns that the fixture begins with.
+// history are the accepted turns with which the fixture begins.
 func (w *world) history() ([]protocol.HistoryEntry, error) {
 	var list []protocol.HistoryEntry
 	for _, raw := range w.setup.History {
@@ -75,7 +75,7 @@ func (w *world) history() ([]protocol.HistoryEntry, error) {
 	return list, nil
 }
 
-// resultFields is the answer of a validation. Of several faults the first names the type.
+// resultFields is the answer of a validation. The first of several faults determines the type.
 func resultFields(r turnresult.Report, warnings []string) fields {
 	warnings = append(warnings, r.Warnings...)
 	if r.OK() {

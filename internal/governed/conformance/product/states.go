@@ -20,7 +20,7 @@ import (
 // owner names the holder of a project's lock.
 const owner = "drawbar govern conformance"
 
-// initialize begins a run, if one may be made of the configuration.
+// initialize begins a run if the configuration is valid.
 func initialize(ctx context.Context, w *world) (fields, error) {
 	if _, problems := charter.Decode(w.raw); len(charter.Errors(problems)) > 0 {
 		f := configFault(charter.Errors(problems))
@@ -67,7 +67,7 @@ func resolveBlocked(ctx context.Context, w *world) (fields, error) {
 	return w.command(func(e *orchestrator.Local) (govern.Report, error) { return e.Unblock(ctx, "") }, govern.OutcomeDone, govern.OutcomePaused)
 }
 
-// changeState asks for a change of the state by its cause, which happens in the engine, or by name, which no command does: the rules decide.
+// changeState changes the state by a cause, in the engine, or by name, which only the rules support.
 func changeState(ctx context.Context, w *world) (fields, error) {
 	var c governance.StateChange
 	if err := w.args(&c); err != nil {
@@ -90,7 +90,7 @@ func changeState(ctx context.Context, w *world) (fields, error) {
 	})
 }
 
-// turnOf is the active turn of a role; empty where it has none.
+// turnOf is the active turn of a role; empty if there is none.
 func (w *world) turnOf(role string) string {
 	for id, turn := range w.state.ActiveTurns.All() {
 		if turn.AssignedRole == role {
@@ -100,7 +100,7 @@ func (w *world) turnOf(role string) string {
 	return ""
 }
 
-// exhaust has a turn rejected until no attempt is left.
+// exhaust rejects a turn until it has no attempts left.
 func (w *world) exhaust(ctx context.Context, turn string) (fields, error) {
 	return w.command(func(e *orchestrator.Local) (rep govern.Report, err error) {
 		for range governance.Attempts(w.config, w.state.ActiveTurns.At(turn).AssignedRole) {
@@ -112,7 +112,8 @@ func (w *world) exhaust(ctx context.Context, turn string) (fields, error) {
 	}, govern.OutcomeBlocked)
 }
 
-// askAt has a turn ask for the phase behind a gate that a person decides on, and answers with the state after its acceptance.
+// askAt makes a turn request the phase after a gate that a person decides on, and answers with the state after its
+// acceptance.
 func (w *world) askAt(ctx context.Context, p protocol.PendingPhase) (fields, error) {
 	from, ok := w.config.Phase(p.From)
 	if !ok {
@@ -151,13 +152,13 @@ func (w *world) askAt(ctx context.Context, p protocol.PendingPhase) (fields, err
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = asking.close() }() // a folder of ours
+	defer func() { _ = asking.close() }() // our own folder
 	return asking.command(func(e *orchestrator.Local) (govern.Report, error) {
 		return e.Accept(ctx, govern.AcceptOptions{})
 	}, govern.OutcomeAccepted)
 }
 
-// change records what a step makes of the run, and answers with the state as it is then on disk.
+// change records the effects of a step on the run, and answers with the resulting state on disk.
 func (w *world) change(ctx context.Context, step func(governance.Run) (governance.Run, []governance.Effect)) (fields, error) {
 	refused, err := w.record(ctx, step)
 	if err != nil {
@@ -173,7 +174,7 @@ func (w *world) change(ctx context.Context, step func(governance.Run) (governanc
 	return fields{"result": "ok", "state_assertions": json.RawMessage(state)}, nil
 }
 
-// refused is the answer to a change that is not legal. The suite has one word for most causes; refusal is ours.
+// refused is the answer to an illegal change. The suite has one word for most causes; refusal is ours.
 func (w *world) refused(r *governance.Refused) (fields, error) {
 	kind := governance.CodeInvalidTransition
 	if r.Code == governance.CodeImmutableField || r.Code == governance.CodeInvalidConfig {
@@ -188,7 +189,7 @@ func (w *world) withUnchanged(f fields) (fields, error) {
 	return f, err
 }
 
-// record opens the project's ledger, applies a step to the run that is in it, and commits what follows in one transaction.
+// record opens the project's ledger, applies a step to its run, and commits the effects in one transaction.
 func (w *world) record(ctx context.Context, step func(governance.Run) (governance.Run, []governance.Effect)) (refused *governance.Refused, err error) {
 	l, err := ledger.Open(ctx, w.dir, ledger.Options{Owner: owner})
 	if err != nil {

@@ -26,7 +26,7 @@ type world struct {
 	before  []byte // state.json
 }
 
-// setup is what a fixture wants to find.
+// setup is the initial situation of a fixture.
 type setup struct {
 	Config     json.RawMessage                     `json:"config"`
 	State      json.RawMessage                     `json:"state"`
@@ -42,7 +42,7 @@ type setup struct {
 	Corrupt    map[string]json.RawMessage          `json:"post_finalize_corrupt_manifest"`
 }
 
-// newWorld makes the project of a fixture in a folder of its own.
+// newWorld creates the project of a fixture in its own folder.
 func newWorld(f conformance.Fixture) (w *world, err error) {
 	w = &world{fixture: f}
 	if err := json.Unmarshal(f.Setup, &w.setup); err != nil {
@@ -51,9 +51,9 @@ func newWorld(f conformance.Fixture) (w *world, err error) {
 	if w.raw, err = inflateConfig(w.setup.Config); err != nil {
 		return nil, fmt.Errorf("setup.config: %w", err)
 	}
-	// What is wrong with it is for the operation to say: the rest can be read.
+	// The operation reports its faults; the rest can be read.
 	if w.config, _ = charter.Decode(w.raw); w.config == nil {
-		return nil, errors.New("setup.config is no object")
+		return nil, errors.New("setup.config is not an object")
 	}
 	if w.state, err = inflateState(w.setup.State, w.config); err != nil {
 		return nil, fmt.Errorf("setup.state: %w", err)
@@ -72,7 +72,7 @@ func newWorld(f conformance.Fixture) (w *world, err error) {
 	return w, w.materialize()
 }
 
-// close throws the project away.
+// close removes the project.
 func (w *world) close() error {
 	var err error
 	if w.files != nil {
@@ -114,7 +114,7 @@ func (w *world) materialize() error {
 	return err
 }
 
-// write writes a file of the project: a name that leads out of it is refused.
+// write writes a file of the project; a name that leads out of it is refused.
 func (w *world) write(name string, data []byte) error {
 	name = filepath.FromSlash(name)
 	if dir := filepath.Dir(name); dir != "." {
@@ -139,7 +139,7 @@ func (w *world) result() json.RawMessage {
 	return nil
 }
 
-// args reads the operation's arguments.
+// args decodes the operation's arguments.
 func (w *world) args(v any) error {
 	if !protocol.Is(w.fixture.Input.Args) {
 		return nil
@@ -150,13 +150,13 @@ func (w *world) args(v any) error {
 	return nil
 }
 
-// unchanged reports whether state.json is as the fixture was set up.
+// unchanged reports whether state.json is as in the setup.
 func (w *world) unchanged() (bool, error) {
 	now, err := w.files.ReadFile(filepath.FromSlash(protocol.StateFile))
 	return bytes.Equal(now, w.before), err
 }
 
-// lines joins lines of a .jsonl file.
+// lines joins the lines of a .jsonl file.
 func lines(list []json.RawMessage) []byte {
 	var b bytes.Buffer
 	for _, l := range list {

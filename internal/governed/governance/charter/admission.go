@@ -17,8 +17,8 @@ const (
 	OwnerCannotWrite = "ADM-004"
 )
 
-// Admission says whether a run under this configuration can reach its end: whether somebody can bring the files that gates
-// ask for, and whether somebody is there to approve. Only NoApprover is a warning: approval may come from elsewhere.
+// Admission checks whether a run with this configuration can end: whether a role can produce the files that gates
+// require, and whether a person can approve. Only NoApprover is a warning: approval may come from elsewhere.
 func Admission(c *protocol.Config) []Problem {
 	n := Normalize(c)
 	var f findings
@@ -46,7 +46,7 @@ func routed(c *protocol.Config, p protocol.Phase) []string {
 	return ids
 }
 
-// producers finds files that no routed role can make.
+// producers finds files that no routed role can produce.
 func (f *findings) producers(c *protocol.Config, phase string, p protocol.Phase) {
 	roles := routed(c, p)
 	if len(roles) == 0 {
@@ -106,7 +106,7 @@ func hasManual(c *protocol.Config) bool {
 	return false
 }
 
-// approver warns when a person must agree and no role is one. The last phase ends with the run.
+// approver warns if a person must approve and no role is a person's. The end of the run counts for the last phase.
 func (f *findings) approver(c *protocol.Config, phase string, p protocol.Phase, g protocol.Gate) {
 	if !g.RequiresHumanApproval || hasManual(c) {
 		return
@@ -150,5 +150,5 @@ func (f *findings) completion(c *protocol.Config) {
 }
 
 func (f *findings) nobody(field, what string) {
-	f.warn(NoApprover, field, "the run will wait for: drawbar govern approve", "%s, but no role is carried out by one", what)
+	f.warn(NoApprover, field, "the run will wait for: drawbar govern approve", "%s, but no role is performed by a person", what)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Effective write paths: what a role can do on a runtime.
+// Effective write paths of a role on a runtime.
 const (
 	PathDirect         = "direct"
 	PathPatch          = "patch_authoring"
@@ -17,9 +17,9 @@ const (
 	PathInvalid        = "invalid"
 )
 
-// WritePath is what a role of that authority can write on that runtime. A review_only role on local_cli or agent could
-// write everything and is held to planning files by the observed diff. What the runtime says of its capabilities makes no
-// illegal pair legal. An unknown authority or type is invalid.
+// WritePath is how a role with that authority can write on that runtime. A review_only role on local_cli or agent could
+// write everything, and is checked by the observed diff. A runtime's declared capabilities do not make an illegal pair
+// legal. An unknown authority or type is invalid.
 func WritePath(a protocol.Authority, r protocol.Runtime) string {
 	if r.Type == protocol.RuntimeMCP && (a == protocol.Authoritative || a == protocol.Proposed || a == protocol.ReviewOnly) {
 		return PathTool
@@ -41,7 +41,7 @@ func WritePath(a protocol.Authority, r protocol.Runtime) string {
 	return PathInvalid
 }
 
-// Contract is what a runtime can do: its type's contract, overridden by what it says of itself.
+// Contract is what a runtime can do: its type's contract, overridden by its declared capabilities.
 func Contract(r protocol.Runtime) protocol.RuntimeCapabilities {
 	c := protocol.RuntimeCapabilities{CanWriteFiles: "unknown", ProposalSupport: "unknown", WorkflowArtifactOwnership: "unknown"}
 	switch r.Type {
@@ -67,8 +67,8 @@ func Contract(r protocol.Runtime) protocol.RuntimeCapabilities {
 	return c
 }
 
-// canProduce reports whether the role can bring the file about: a person can make any, a reviewer's program only those that
-// reviewers may write.
+// canProduce reports whether the role can produce the file: a person can produce any, a reviewer's program only those
+// that reviewers may write.
 func canProduce(role protocol.Role, r protocol.Runtime, path string) bool {
 	switch WritePath(role.WriteAuthority, r) {
 	case PathDirect, PathPatch, PathProposal, PathTool:

@@ -12,8 +12,8 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// Check holds a configuration, as it was declared, against every rule, and lists every problem: errors and warnings, in the
-// order of the file.
+// Check checks a configuration, as declared, against every rule, and returns all errors and warnings, in the order of
+// the file.
 func Check(c *protocol.Config) []Problem {
 	text, err := protocol.Marshal(c)
 	if err != nil {
@@ -26,8 +26,8 @@ func Check(c *protocol.Config) []Problem {
 	return problems
 }
 
-// Decode reads the text of agentxchain.json and lists every problem with its line and column. The configuration is nil when
-// the text is no JSON object; with other errors it is what could be read, and no run may be made of it.
+// Decode parses the text of agentxchain.json and returns every problem with its line and column. The configuration is
+// nil if the text is not a JSON object; with other errors it contains what could be read, and must not be run.
 func Decode(data []byte) (*protocol.Config, []Problem) {
 	root, fault := parse(data)
 	if fault != nil {
@@ -59,7 +59,7 @@ func Decode(data []byte) (*protocol.Config, []Problem) {
 	return &c, k.list
 }
 
-// checker is one check: the text's tree and the configuration read from it.
+// checker is one check: the tree of the text and the configuration parsed from it.
 type checker struct {
 	findings
 	doc *shape.Value
@@ -84,7 +84,7 @@ func (k *checker) all() {
 	k.prompts()
 }
 
-// locate gives every problem its place and puts them in the order of the text.
+// locate adds positions to the problems and sorts them by position.
 func (k *checker) locate(data []byte) {
 	places := map[string]int{}
 	var walk func(v *shape.Value, field string)
@@ -92,7 +92,7 @@ func (k *checker) locate(data []byte) {
 		for _, m := range v.Members {
 			at := shape.Path(field, m.Key)
 			if first, twice := places[at]; !twice || m.At > first {
-				places[at] = m.At // of doubles the last: it is the one to remove
+				places[at] = m.At // the last of several duplicates: it is the one to remove
 			}
 			walk(m.Value, at)
 		}
@@ -121,7 +121,7 @@ func (k *checker) locate(data []byte) {
 	slices.SortStableFunc(sorted, func(a, b *Problem) int { return offsets[a] - offsets[b] })
 	list := make([]Problem, len(sorted))
 	line, column, from := 1, 1, 0
-	for i, p := range sorted { // one walk through the text for all
+	for i, p := range sorted { // one walk through the text for all problems
 		for to := offsets[p]; from < to; {
 			r, n := utf8.DecodeRune(data[from:])
 			from += n
@@ -164,7 +164,7 @@ func (k *checker) version() {
 	if got == any(protocol.ConfigVersion) && v.Kind == "string" || got == any("4") && v.Kind == "number" {
 		return
 	}
-	message := fmt.Sprintf("is %v, which this version does not read", got)
+	message := fmt.Sprintf("is %v, which this version does not support", got)
 	if got == nil {
 		message = "is missing"
 	}
@@ -194,15 +194,15 @@ func (k *checker) roles() {
 		}
 		doc := k.doc.Get("roles").Get(id)
 		for _, need := range []struct{ key, hint string }{
-			{"title", "what the role is called"}, {"mandate", "what the role is for"},
-			{"write_authority", "one of authoritative, proposed, review_only"}, {"runtime", "the id of one of runtimes"},
+			{"title", "name of the role"}, {"mandate", "purpose of the role"},
+			{"write_authority", "one of authoritative, proposed, review_only"}, {"runtime", "the id of a runtime"},
 		} {
 			if v := doc.Get(need.key); !v.Is() {
 				k.missing(shape.Path(field, need.key), need.hint)
 			}
 		}
 		if len(r.AdapterConfig) > 0 {
-			k.add(Problem{Type: MissingField, Field: shape.Path(field, "adapter"), Message: "is missing, but adapter_config is there",
+			k.add(Problem{Type: MissingField, Field: shape.Path(field, "adapter"), Message: "is missing, but adapter_config is present",
 				Hint: "name the adapter, or move the settings to a runtime"})
 		}
 		if r.Runtime != "" && !k.c.Runtimes.Has(r.Runtime) {
@@ -211,7 +211,7 @@ func (k *checker) roles() {
 	}
 }
 
-// firstEdition checks a role that has its settings in itself.
+// firstEdition checks a role that contains its own settings.
 func (k *checker) firstEdition(id string, r protocol.Role) {
 	field := shape.Path("roles", id)
 	if r.Runtime != "" {
@@ -245,7 +245,7 @@ func (k *checker) firstEdition(id string, r protocol.Role) {
 			k.address(shape.Path(at, "base_url"), base)
 		}
 		if provider != "ollama" && v.Get("api_key_env").Str() == "" {
-			k.missing(shape.Path(at, "api_key_env"), "the name of the variable that has the key")
+			k.missing(shape.Path(at, "api_key_env"), "the name of the variable with the API key")
 		}
 		k.variable(shape.Path(at, "api_key_env"), v.Get("api_key_env"))
 	}
@@ -272,7 +272,7 @@ func (k *checker) legality() {
 				Detail: map[string]any{"write_authority": string(r.WriteAuthority), "runtime_type": rt.Type}})
 		case r.WriteAuthority == protocol.ReviewOnly && rt.Type == protocol.RuntimeLocalCLI:
 			k.warn(IllegalRuntime, field, "what it changes besides .planning/ and .agentxchain/reviews/ is refused at acceptance",
-				"the role is review_only, but a local_cli program can write everything")
+				"the role is review_only, but a local_cli program can write any file")
 		}
 	}
 }
@@ -316,15 +316,15 @@ func (k *checker) gates() {
 			k.path(shape.Item(shape.Path(field, "requires_files"), i), path)
 		}
 		if len(g.GateActions) > 0 && !g.RequiresHumanApproval {
-			k.invalid(shape.Path(field, "gate_actions"), "set requires_human_approval to true", "run when a person approves, but the gate asks nobody")
+			k.invalid(shape.Path(field, "gate_actions"), "set requires_human_approval to true", "run when a person approves, but the gate does not require approval")
 		}
 	}
 }
 
-// path checks the place of a file that the project has to bring.
+// path checks the path of a file that the project has to contain.
 func (k *checker) path(field, path string) {
 	switch {
-	case strings.TrimSpace(path) == "": // said already
+	case strings.TrimSpace(path) == "": // already reported
 	case strings.HasPrefix(path, "/"), strings.Contains(path, `\`), len(path) > 1 && path[1] == ':':
 		k.invalid(field, "write it relative to the project, with slashes", "%q is not a path inside the project", path)
 	case slices.Contains(strings.Split(path, "/"), ".."):

@@ -25,7 +25,7 @@ func (k *checker) hooks() {
 			}
 			seen[h.Name] = true
 			if h.Mode == "blocking" && (phase == protocol.HookAfterAcceptance || phase == protocol.HookOnEscalation) {
-				k.invalid(shape.Path(at, "mode"), "make it advisory", "it is too late to block anything at %s", phase)
+				k.invalid(shape.Path(at, "mode"), "make it advisory", "it is too late to block at %s", phase)
 			}
 			k.hook(at, entry, h)
 		}
@@ -53,7 +53,7 @@ func (k *checker) hook(at string, entry *shape.Value, h protocol.Hook) {
 	}
 }
 
-// hasPhase knows the three of the protocol when there is no routing.
+// hasPhase knows the protocol's three default phases when there is no routing.
 func (k *checker) hasPhase(name string) bool {
 	if k.c.Routing == nil {
 		return slices.Contains(k.c.Phases(), name)
@@ -86,7 +86,7 @@ func (k *checker) policies() {
 	}
 }
 
-// params are what the rule of a policy needs.
+// params checks the parameters that a policy's rule needs.
 func (k *checker) params(at string, p protocol.Policy) {
 	field := shape.Path(at, "params")
 	have, ok := decodeRaw[protocol.Extra](p.Params)
@@ -148,7 +148,7 @@ func (k *checker) when(field string, w *protocol.ApprovalWhen) {
 		}
 	}
 	if w.CredentialedGate != nil && *w.CredentialedGate {
-		k.invalid(shape.Path(field, "credentialed_gate"), "write false, or leave it out", "cannot be true: a credentialed gate always asks a person")
+		k.invalid(shape.Path(field, "credentialed_gate"), "write false, or omit it", "cannot be true: a credentialed gate always requires a person")
 	}
 }
 

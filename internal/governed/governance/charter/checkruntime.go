@@ -61,7 +61,7 @@ func (k *checker) localCLI(field string, doc *shape.Value, rt protocol.Runtime) 
 	}
 }
 
-// command warns about arguments that nothing reads.
+// command warns about arguments that are ignored.
 func (k *checker) command(field string, doc *shape.Value, args string) {
 	if c := doc.Get("command"); c != nil && c.Kind == "array" && doc.Has(args) && k.c != nil && !strings.HasPrefix(field, "roles") {
 		k.warn(UnusedKey, shape.Path(field, args), "append them to command", "has no effect when command is a list")
@@ -77,7 +77,7 @@ func (k *checker) need(field string, doc *shape.Value, key, hint string) {
 // address checks an absolute URL of http or https.
 func (k *checker) address(field, s string) {
 	if strings.TrimSpace(s) == "" {
-		return // missing or blank is said already
+		return // a missing or blank one is already reported
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -93,7 +93,7 @@ func (k *checker) apiProxy(field string, doc *shape.Value) {
 	k.need(field, doc, "provider", "one of "+strings.Join(Providers(), ", "))
 	k.need(field, doc, "model", "the model")
 	if doc.Get("provider").Str() != "ollama" {
-		k.need(field, doc, "auth_env", "the name of the variable that has the key")
+		k.need(field, doc, "auth_env", "the name of the variable with the API key")
 	}
 	k.variable(shape.Path(field, "auth_env"), doc.Get("auth_env"))
 	k.address(shape.Path(field, "base_url"), doc.Get("base_url").Str())
@@ -127,10 +127,10 @@ func (k *checker) apiProxy(field string, doc *shape.Value) {
 	}
 }
 
-// variable checks the name of a variable. What is no name may be the key itself, and is not repeated.
+// variable checks the name of a variable. An invalid name may be the key itself, so the message does not repeat it.
 func (k *checker) variable(field string, v *shape.Value) {
 	if s := v.Str(); strings.TrimSpace(s) != "" && !variableName().MatchString(s) {
-		k.invalid(field, "write the name of the variable that has the key, not the key", "is not a valid variable name")
+		k.invalid(field, "write the name of the variable with the API key, not the key itself", "is not a valid variable name")
 	}
 }
 
@@ -150,14 +150,14 @@ func (k *checker) mcp(field string, doc *shape.Value) {
 	switch transport {
 	case "streamable_http":
 		refused = []string{"command", "args", "cwd"}
-		k.need(field, doc, "url", "the address of the server")
+		k.need(field, doc, "url", "the URL of the server")
 		k.address(shape.Path(field, "url"), doc.Get("url").Str())
 	case "", "stdio":
 		transport = "stdio"
-		k.need(field, doc, "command", "the program that is the server")
+		k.need(field, doc, "command", "the server's program")
 		k.command(field, doc, "args")
 	default:
-		return // said already
+		return // already reported
 	}
 	for _, key := range refused {
 		if doc.Has(key) {

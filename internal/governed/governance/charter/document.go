@@ -10,10 +10,10 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// maxDepth bounds how deep a configuration may be nested; walking it is recursive.
+// maxDepth bounds the nesting of a configuration; walking it is recursive.
 const maxDepth = 64
 
-// parse reads a JSON object and its places. What is no such text is one problem with line and column.
+// parse parses a JSON object and its positions. A text that is not one is a single problem with line and column.
 func parse(data []byte) (*shape.Value, *Problem) {
 	fault := func(at int, hint, format string, args ...any) *Problem {
 		line, column := position(data, at)
@@ -63,7 +63,7 @@ func invalidUTF8(data []byte) int {
 	return -1
 }
 
-// tooDeep is the offset of the bracket that nests too deep, or -1.
+// tooDeep is the offset of the bracket that exceeds maxDepth, or -1.
 func tooDeep(data []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(data); i++ {

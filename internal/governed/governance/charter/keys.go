@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// Short names keep the table readable.
+// Abbreviations keep the table readable.
 var (
 	str, one, named, flag, whole, within = shape.Text, shape.One, shape.Named, shape.Flag, shape.Whole, shape.Within
 	raw, list, table, object, closed     = shape.Raw, shape.ListOf, shape.MapOf, shape.ObjectOf, shape.ClosedOf
@@ -32,88 +32,88 @@ func Keys() *shape.Node { return keyTable() }
 var keyTable = sync.OnceValue(newTable)
 
 func newTable() *shape.Node {
-	n := object("agentxchain.json: what a governed project is, who works in it, and by which rules",
-		key("$schema", str("address of this schema, for editors")),
+	n := object("agentxchain.json: a governed project, its roles and its rules",
+		key("$schema", str("URL of this schema, for editors")),
 		key("schema_version", raw(`"1.0"; the number 4 means the same`)),
-		key("template", str("the template that the project was made from").Def("generic")),
-		must("project", object("what is governed",
+		key("template", str("template that the project was created from").Def("generic")),
+		must("project", object("the governed project",
 			must("id", str("short name of the project")),
 			must("name", str("name of the project")),
-			key("goal", shape.Node{Kind: shape.String, Doc: "what the project is for; every turn's context has it", MaxLen: 500, Null: true}),
-			key("default_branch", str("branch that work ends on").Def("main")),
+			key("goal", shape.Node{Kind: shape.String, Doc: "what the project is for; part of every turn's context", MaxLen: 500, Null: true}),
+			key("default_branch", str("branch that receives the work").Def("main")),
 		)),
-		must("roles", table("who takes turns, by role id", rolePattern, roleNode())),
-		key("runtimes", table("how roles are carried out, by runtime id", "", runtimeNode())),
-		key("routing", table("the phases, in the order they stand here (absent: planning, implementation, qa)", phasePattern, phaseNode())),
-		key("gates", table("what must hold before a phase ends, by gate id", "", gateNode())),
+		must("roles", table("roles that take turns, by role id", rolePattern, roleNode())),
+		key("runtimes", table("how roles are performed, by runtime id", "", runtimeNode())),
+		key("routing", table("phases, in this order (absent: planning, implementation, qa)", phasePattern, phaseNode())),
+		key("gates", table("conditions for the end of a phase, by gate id", "", gateNode())),
 		key("hooks", hooksNode()),
 		key("notifications", notificationsNode()),
-		key("schedules", table("runs that start by themselves; checked, but nothing starts them yet", rolePattern, scheduleNode())),
+		key("schedules", table("scheduled runs; checked, but not supported yet", rolePattern, scheduleNode())),
 		key("budget", budgetNode().OrNull()),
-		key("policies", list("limits that turns are held to", policyNode())),
+		key("policies", list("limits for turns", policyNode())),
 		key("approval_policy", approvalNode().OrNull()),
-		key("timeouts", object("limits of time; a limit that is not given does not hold",
+		key("timeouts", object("time limits (absent: none)",
 			key("per_turn_minutes", minutes("limit of one turn in minutes")),
 			key("per_phase_minutes", minutes("limit of one phase in minutes")),
 			key("per_run_minutes", minutes("limit of the whole run in minutes")),
-			key("action", one("what happens when a limit is reached", "escalate", "warn").Def("escalate")),
+			key("action", one("action when a limit is reached", "escalate", "warn").Def("escalate")),
 		).OrNull()),
 		key("workflow_kit", kitNode().OrNull()),
-		key("retention", raw("how records are kept: always appended to")),
+		key("retention", raw("how records are written: append only")),
 		key("rules", object("rules of every run",
-			key("challenge_required", flag("reviewers must raise at least one objection").Def(true)),
-			key("max_turn_retries", whole("attempts a turn has in total", 1).Def(2)),
-			key("max_deadlock_cycles", whole("kept for other tools", 0).Def(2)),
+			key("challenge_required", flag("whether reviewers must raise at least one objection").Def(true)),
+			key("max_turn_retries", whole("total attempts per turn", 1).Def(2)),
+			key("max_deadlock_cycles", whole("accepted and ignored; other tools read it", 0).Def(2)),
 		)),
-		key("prompts", table("the prompt file of each role, relative to the project (absent: .agentxchain/prompts/<role>.md)", rolePattern, str("path of a Markdown file"))),
-		key("files", raw("kept for other tools")),
+		key("prompts", table("prompt file of each role, relative to the project (absent: .agentxchain/prompts/<role>.md)", rolePattern, str("path of a Markdown file"))),
+		key("files", raw("accepted and ignored; other tools read it")),
 		key("run_loop", runLoopNode()),
-		key("mission_planner", raw("kept for other tools")),
-		key("workspace", one("Drawbar's own: where turns work: in the project itself, or each in a git worktree of its own that is merged on acceptance",
+		key("mission_planner", raw("accepted and ignored; other tools read it")),
+		key("workspace", one("Drawbar only: where turns work: in the project itself, or each in its own git worktree that is merged on acceptance",
 			"shared", "worktree").Def("shared")),
 		key("adapters", table("custom adapters of the first edition, by name", "", raw("a module"))),
-		key("intent_coverage_mode", one("whether a result has to cover every item of its intent (absent: strict for p0)", "strict", "lenient")),
-		key("gate_semantic_coverage_mode", str("strict, or anything else for off; kept for other tools").Def("strict")),
+		key("intent_coverage_mode", one("whether a result must cover every item of its intent (absent: strict for p0)", "strict", "lenient")),
+		key("gate_semantic_coverage_mode", str("strict, or anything else for off; ignored, other tools read it").Def("strict")),
 	)
 	return &n
 }
 
 func roleNode() shape.Node {
-	return object("a role; one with adapter is a role of the first edition and has its settings in itself",
-		key("title", str("what the role is called")),
-		key("mandate", str("what the role is for")),
+	return object("a role; one with adapter belongs to the first edition and contains its own settings",
+		key("title", str("name of the role")),
+		key("mandate", str("purpose of the role")),
 		key("write_authority", one("what the role may write", authorities()...)),
-		key("runtime", str("id of the runtime that carries the role out")),
-		key("decision_authority", within("weight when decisions are overridden; a person has 100 (absent: not compared)", 0, 99).OrNull()),
-		key("declared_file_scope", strs("paths the role means to touch; overlaps are warned about")),
+		key("runtime", str("id of the role's runtime")),
+		key("decision_authority", within("authority to override decisions; a person has 100 (absent: not compared)", 0, 99).OrNull()),
+		key("declared_file_scope", strs("paths that the role is expected to change; overlaps produce a warning")),
 		key("adapter", str("first edition: manual, local_cli, api_proxy, or a name in adapters")),
-		key("adapter_config", raw("first edition: the settings of the adapter")),
+		key("adapter_config", raw("first edition: settings of the adapter")),
 	)
 }
 
 func phaseNode() shape.Node {
 	return object("a phase",
-		key("entry_role", str("the role that begins the phase")),
-		key("allowed_next_roles", strs("roles that may take turns in it, or human (absent or empty: any role)")),
-		key("exit_gate", str("the gate that ends it (absent: none)")),
-		key("max_concurrent_turns", within("turns at the same time", 1, 4).Def(1)),
+		key("entry_role", str("role of the first turn")),
+		key("allowed_next_roles", strs("roles that may take turns, or human (absent or empty: any role)")),
+		key("exit_gate", str("gate at the end of the phase (absent: none)")),
+		key("max_concurrent_turns", within("maximum number of concurrent turns", 1, 4).Def(1)),
 		key("timeout_minutes", minutes("limit of this phase in minutes (absent: per_phase_minutes of timeouts)")),
-		key("timeout_action", one("what happens then (absent: action of timeouts)", "escalate", "warn", "skip_phase")),
+		key("timeout_action", one("action when the limit is reached (absent: action of timeouts)", "escalate", "warn", "skip_phase")),
 	)
 }
 
 func gateNode() shape.Node {
 	return object("a gate",
-		key("requires_files", strs("files that must be there and say what their rules ask for")),
-		key("requires_verification_pass", flag("the last turn's checks must have passed")),
-		key("requires_human_approval", flag("a person must agree")),
-		key("credentialed", flag("never approved without a person")),
-		key("approvers", strs("Drawbar's own: names or emails, as git knows people, of those who may approve or decline (absent: anybody)")),
-		key("min_approvals", within("Drawbar's own: how many people have to approve", 1, 20).Def(1)),
-		key("gate_actions", shape.Node{Kind: shape.List, Doc: "shell lines that run when a person approves", MinItems: 1, Of: ptr(object("a shell line",
-			must("run", str("the line, for /bin/sh")),
-			key("label", str("what to call it")),
-			key("timeout_ms", within("limit in milliseconds", 1000, 3600000).Def(900000)),
+		key("requires_files", strs("files that must exist and satisfy their content rules")),
+		key("requires_verification_pass", flag("whether the last turn's checks must have passed")),
+		key("requires_human_approval", flag("whether a person must approve")),
+		key("credentialed", flag("whether only a person can approve")),
+		key("approvers", strs("Drawbar only: git names or emails of the people who may approve or decline (absent: anyone)")),
+		key("min_approvals", within("Drawbar only: number of people who must approve", 1, 20).Def(1)),
+		key("gate_actions", shape.Node{Kind: shape.List, Doc: "shell commands that run when a person approves", MinItems: 1, Of: ptr(object("a shell command",
+			must("run", str("the command line, run by /bin/sh")),
+			key("label", str("display name")),
+			key("timeout_ms", within("time limit in milliseconds", 1000, 3600000).Def(900000)),
 		))}),
 	)
 }
@@ -121,47 +121,47 @@ func gateNode() shape.Node {
 func ptr(n shape.Node) *shape.Node { return &n }
 
 func hooksNode() shape.Node {
-	hook := object("a program or an address that is asked at this moment",
-		must("name", named("unique in its phase", rolePattern)),
-		must("type", one("how it is asked", "process", "http")),
-		key("command", strs("process: the program and its arguments")),
-		key("url", str("http: the address; the event is posted to it")),
-		key("method", one("http: how it is asked", "POST")),
-		key("headers", texts("http: request headers; ${VAR} is taken from env or the environment")),
-		must("timeout_ms", within("limit in milliseconds", 100, 30000)),
-		must("mode", one("whether its answer can stop the run", "blocking", "advisory")),
-		key("env", texts("process: variables of the program; http: values for headers")),
+	hook := object("a program or URL that is called in this phase",
+		must("name", named("name, unique in its phase", rolePattern)),
+		must("type", one("kind of hook", "process", "http")),
+		key("command", strs("process: program and arguments")),
+		key("url", str("http: URL that the event is posted to")),
+		key("method", one("http: request method", "POST")),
+		key("headers", texts("http: request headers; ${VAR} is replaced from env or the environment")),
+		must("timeout_ms", within("time limit in milliseconds", 100, 30000)),
+		must("mode", one("whether a denial stops the run", "blocking", "advisory")),
+		key("env", texts("process: environment variables; http: values for headers")),
 	)
-	n := closed("what runs beside a turn")
+	n := closed("hooks, by phase of a turn")
 	for _, phase := range protocol.HookPhases() {
-		n.Keys = append(n.Keys, key(phase, shape.Node{Kind: shape.List, Doc: "at most eight hooks", MaxItems: 8, Of: ptr(hook)}))
+		n.Keys = append(n.Keys, key(phase, shape.Node{Kind: shape.List, Doc: "up to eight hooks", MaxItems: 8, Of: ptr(hook)}))
 	}
 	return n
 }
 
 func budgetNode() shape.Node {
-	return object("what a run may cost, in US dollars",
+	return object("budget of a run in US dollars",
 		key("per_turn_max_usd", dollars("limit of one turn; reserved when a turn is assigned (absent: none)")),
 		key("per_run_max_usd", dollars("limit of the run (absent: none)")),
-		key("on_exceed", one("what happens when it is spent", "pause_and_escalate", "warn").Def("pause_and_escalate")),
-		key("cost_rates", table("prices by model, for turns whose runtime counts tokens and states no price", "", object("US dollars per million tokens",
-			key("input_per_1m", shape.AtLeast("price of input; 0 while it is not set", 0)),
-			key("output_per_1m", shape.AtLeast("price of output; 0 while it is not set", 0)),
+		key("on_exceed", one("action when the budget is used up", "pause_and_escalate", "warn").Def("pause_and_escalate")),
+		key("cost_rates", table("prices by model, for runtimes that report tokens without a price", "", object("US dollars per million tokens",
+			key("input_per_1m", shape.AtLeast("price of input tokens; 0 means not set", 0)),
+			key("output_per_1m", shape.AtLeast("price of output tokens; 0 means not set", 0)),
 		))),
 	)
 }
 
 func policyNode() shape.Node {
 	return object("a limit",
-		must("id", named("unique name of the policy", phasePattern)),
-		must("rule", one("what is limited", policyRules()...)),
-		must("action", one("what happens when it does not hold", "block", "warn", "escalate")),
-		key("params", raw("limit, limit_usd or allowed, as the rule wants")),
-		key("scope", object("where it holds (absent: everywhere)",
-			key("phases", strs("phases where it holds (absent: all)")),
-			key("roles", strs("roles for which it holds (absent: all)")),
+		must("id", named("unique id of the policy", phasePattern)),
+		must("rule", one("rule to apply", policyRules()...)),
+		must("action", one("action when the rule is violated", "block", "warn", "escalate")),
+		key("params", raw("limit, limit_usd or allowed, depending on the rule")),
+		key("scope", object("where the policy applies (absent: everywhere)",
+			key("phases", strs("phases to which it applies (absent: all)")),
+			key("roles", strs("roles to which it applies (absent: all)")),
 		)),
-		key("message", str("what to say when it does not hold")),
+		key("message", str("message when the rule is violated")),
 	)
 }
 
@@ -173,24 +173,24 @@ func policyRules() []string {
 func approvalNode() shape.Node {
 	actions := func() shape.Node { return one("what happens", "auto_approve", "require_human") }
 	when := func() shape.Node {
-		return object("conditions; one that does not hold means that a person is asked",
-			key("gate_passed", flag("the gate's other conditions hold")),
-			key("roles_participated", strs("roles with an accepted turn in this phase")),
-			key("all_phases_visited", flag("every phase has been entered")),
-			key("credentialed_gate", flag("only false: credentialed gates always ask")),
+		return object("conditions; a person is asked unless all hold",
+			key("gate_passed", flag("whether the gate's other conditions must hold")),
+			key("roles_participated", strs("roles that must have an accepted turn in this phase")),
+			key("all_phases_visited", flag("whether every phase must have been entered")),
+			key("credentialed_gate", flag("always false: a credentialed gate always requires a person")),
 		)
 	}
-	return object("which gates that ask for a person may pass without one",
-		key("phase_transitions", object("ends of phases (absent: a person decides)",
+	return object("gates that may pass without the person whom they require",
+		key("phase_transitions", object("gates between phases (absent: a person decides)",
 			key("default", actions()),
-			key("rules", list("the first that matches counts", object("a rule",
+			key("rules", list("rules; the first match applies", object("a rule",
 				key("from_phase", str("phase that ends (absent: any)")),
 				key("to_phase", str("phase that begins (absent: any)")),
 				must("action", actions()),
 				key("when", when()),
 			))),
 		)),
-		key("run_completion", object("the end of the run (absent: a person decides)",
+		key("run_completion", object("gate at the end of the run (absent: a person decides)",
 			key("action", actions()),
 			key("when", when()),
 		)),
@@ -198,17 +198,17 @@ func approvalNode() shape.Node {
 }
 
 func kitNode() shape.Node {
-	return object("the files that phases bring; {} opts out of the default ones",
-		key("phases", table("by phase", phasePattern, object("the kit of a phase",
+	return object("files that phases produce; {} disables the defaults",
+		key("phases", table("by phase", phasePattern, object("files of one phase",
 			key("template", one("a known set of artifacts (absent: none)", KitTemplates()...)),
-			key("artifacts", list("files; one of a template is replaced by its path", object("a file",
+			key("artifacts", list("further files; one with the path of a template's file replaces it", object("a file",
 				must("path", str("path relative to the project")),
-				key("semantics", one("the rule its content is held to (absent: none of its own)", Semantics()...).OrNull()),
+				key("semantics", one("content rule (absent: implied by the path, or none)", Semantics()...).OrNull()),
 				key("semantics_config", object("settings of section_check",
-					key("required_sections", shape.Node{Kind: shape.List, Doc: "headers that must be there with text", MinItems: 1, Of: ptr(str("a header"))}),
+					key("required_sections", shape.Node{Kind: shape.List, Doc: "headings that must exist and have content", MinItems: 1, Of: ptr(str("a header"))}),
 				)),
-				key("owned_by", named("the role that must have taken a turn for it (absent: any)", rolePattern).OrNull()),
-				key("required", flag("the gate needs it").Def(true)),
+				key("owned_by", named("role that must have taken a turn in the phase (absent: any)", rolePattern).OrNull()),
+				key("required", flag("whether the gate requires the file").Def(true)),
 			))),
 		))),
 	)
@@ -216,29 +216,29 @@ func kitNode() shape.Node {
 
 func runLoopNode() shape.Node {
 	return object("settings of a run of many turns",
-		key("startup_watchdog_ms", whole("an agent that says nothing for so many milliseconds has not started", 1).Def(180000)),
-		key("startup_heartbeat_ms", whole("how often a start that takes long is noted, in milliseconds", 1).Def(30000)),
-		key("liveness_heartbeat_ms", whole("how often progress is noted, in milliseconds", 1).Def(60000)),
-		key("stale_turn_threshold_ms", whole("a turn without progress for so many milliseconds has stalled (absent: 600000)", 1)),
-		key("max_turns", whole("turns before a run stops by itself", 1).Def(50)),
-		key("non_progress_threshold", whole("accepted turns with the same failing gate before a run stops", 1).Def(3)),
-		key("continuous", raw("kept for other tools")),
+		key("startup_watchdog_ms", whole("milliseconds without output after which an agent counts as not started", 1).Def(180000)),
+		key("startup_heartbeat_ms", whole("interval of notes about a slow start, in milliseconds", 1).Def(30000)),
+		key("liveness_heartbeat_ms", whole("interval of progress notes, in milliseconds", 1).Def(60000)),
+		key("stale_turn_threshold_ms", whole("milliseconds without progress after which a turn has stalled (absent: 600000)", 1)),
+		key("max_turns", whole("turns after which a run stops", 1).Def(50)),
+		key("non_progress_threshold", whole("accepted turns with the same failing gate after which a run stops", 1).Def(3)),
+		key("continuous", raw("accepted and ignored; other tools read it")),
 	)
 }
 
 func notificationsNode() shape.Node {
-	return closed("webhooks, approval reminders and local notices; checked, but nobody is notified yet",
-		key("webhooks", shape.Node{Kind: shape.List, Doc: "at most eight", MaxItems: 8, Of: ptr(closed("an address",
+	return closed("webhooks, approval reminders and local notices; checked, but not supported yet",
+		key("webhooks", shape.Node{Kind: shape.List, Doc: "up to eight webhooks", MaxItems: 8, Of: ptr(closed("an address",
 			must("name", str("its name")),
 			must("url", str("http or https")),
-			must("events", shape.Node{Kind: shape.List, Doc: "what is told", MinItems: 1, Of: ptr(one("an event", "run_blocked", "operator_escalation_raised",
+			must("events", shape.Node{Kind: shape.List, Doc: "reported events", MinItems: 1, Of: ptr(one("an event", "run_blocked", "operator_escalation_raised",
 				"escalation_resolved", "human_escalation_raised", "human_escalation_resolved", "phase_transition_pending",
 				"run_completion_pending", "run_completed", "approval_sla_reminder"))}),
-			key("timeout_ms", within("limit in milliseconds", 100, 30000)),
+			key("timeout_ms", within("time limit in milliseconds", 100, 30000)),
 			key("headers", texts("headers")),
 			key("env", texts("variables for headers")),
 		))}),
-		key("approval_sla", closed("reminders of approvals that wait",
+		key("approval_sla", closed("reminders of pending approvals",
 			key("enabled", flag("whether they are sent")),
 			key("reminder_after_seconds", shape.Node{Kind: shape.List, Doc: "ascending", MaxItems: 10, Of: ptr(whole("seconds", 300))}),
 		)),
@@ -249,11 +249,11 @@ func notificationsNode() shape.Node {
 func scheduleNode() shape.Node {
 	return object("a schedule",
 		must("every_minutes", whole("how often", 1)),
-		key("enabled", flag("whether it holds").Def(true)),
-		key("auto_approve", flag("gates pass without a person").Def(true)),
-		key("max_turns", whole("turns of a run", 1).Def(50)),
-		key("initial_role", str("the role that begins")),
-		key("trigger_reason", str("what is noted as reason")),
-		key("continuous", raw("kept for other tools")),
+		key("enabled", flag("whether it is enabled").Def(true)),
+		key("auto_approve", flag("whether gates pass without a person").Def(true)),
+		key("max_turns", whole("maximum number of turns of a run", 1).Def(50)),
+		key("initial_role", str("role of the first turn")),
+		key("trigger_reason", str("reason to record")),
+		key("continuous", raw("accepted and ignored; other tools read it")),
 	)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// RuntimeTypes are the types a runtime may have; the last is Drawbar's own.
+// RuntimeTypes are the types of runtimes; the last is Drawbar's own.
 func RuntimeTypes() []string {
 	return []string{protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAPIProxy, protocol.RuntimeMCP,
 		protocol.RuntimeRemoteAgent, protocol.RuntimeAgent}
@@ -17,114 +17,114 @@ func RuntimeTypes() []string {
 // Providers are the providers of api_proxy.
 func Providers() []string { return []string{"anthropic", "openai", "google", "ollama"} }
 
-// Adapters are the adapters of the first edition that need no declaration.
+// Adapters are the built-in adapters of the first edition.
 func Adapters() []string {
 	return []string{protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAPIProxy}
 }
 
 func runtimeNode() shape.Node {
-	return object("a runtime; which keys count depends on type",
-		must("type", one("how the work is done", RuntimeTypes()...)),
-		key("capabilities", object("what this runtime can do, where it differs from its type",
-			key("can_write_files", one("how it writes", "direct", "proposal_only", "tool_defined", "unknown")),
-			key("proposal_support", one("whether it proposes", "none", "optional", "native", "tool_defined", "unknown")),
-			key("workflow_artifact_ownership", one("whether its roles may own files of the kit", "yes", "no", "proposal_apply_required", "tool_defined", "unknown")),
+	return object("a runtime; the relevant keys depend on type",
+		must("type", one("kind of runtime", RuntimeTypes()...)),
+		key("capabilities", object("capabilities that differ from those of the type",
+			key("can_write_files", one("how it writes files", "direct", "proposal_only", "tool_defined", "unknown")),
+			key("proposal_support", one("whether it returns proposals", "none", "optional", "native", "tool_defined", "unknown")),
+			key("workflow_artifact_ownership", one("whether its roles may own files of the workflow kit", "yes", "no", "proposal_apply_required", "tool_defined", "unknown")),
 		)),
-		key("command", words("local_cli, mcp: the program, with its arguments when it is a list")),
-		key("args", listOfTexts("local_cli, mcp: arguments, when command is a string")),
-		key("cwd", str("local_cli, mcp: folder it runs in, relative to the project (absent: where the turn works)")),
-		key("prompt_transport", one("local_cli: how the prompt reaches it; without it argv when {prompt} stands in the command, else dispatch_bundle_only",
+		key("command", words("local_cli, mcp: the program; a list includes its arguments")),
+		key("args", listOfTexts("local_cli, mcp: arguments if command is a string")),
+		key("cwd", str("local_cli, mcp: working folder, relative to the project (absent: where the turn works)")),
+		key("prompt_transport", one("local_cli: how the prompt is passed (absent: argv if the command contains {prompt}, else dispatch_bundle_only)",
 			protocol.TransportArgv, protocol.TransportStdin, protocol.TransportBundleOnly)),
 		key("startup_watchdog_ms", whole("local_cli, agent: as in run_loop, in milliseconds (absent: that of run_loop)", 1)),
 		key("startup_heartbeat_ms", whole("local_cli, agent: as in run_loop, in milliseconds (absent: that of run_loop)", 1)),
 		key("liveness_heartbeat_ms", whole("local_cli, agent: as in run_loop, in milliseconds (absent: that of run_loop)", 1)),
-		key("env", texts("local_cli, agent: further variables; ${VAR} is taken from the environment and never written")),
-		key("timeout_ms", whole("local_cli, agent: limit of a turn; remote_agent: of a request; milliseconds (absent: timeouts, else 1200000)", 1)),
+		key("env", texts("local_cli, agent: additional variables; ${VAR} is replaced from the environment and never recorded")),
+		key("timeout_ms", whole("time limit of a turn (local_cli, agent) or a request (remote_agent) in milliseconds (absent: timeouts, else 1200000)", 1)),
 		key("agent", named("agent: an adapter of Drawbar, as in drawbar agents", agentPattern)),
-		key("model", str("agent, api_proxy: the model (absent: the agent's own default; api_proxy must have it)")),
-		key("session", one("agent: one conversation per role, or a new one per turn", "role", "turn").Def("turn")),
-		key("approve", one("agent: what happens when it asks for a permission: a person at the terminal is asked (the turn is blocked where there is none), "+
+		key("model", str("agent, api_proxy: the model (absent: the agent's default; api_proxy requires it)")),
+		key("session", one("agent: whether conversations continue per role or start anew per turn", "role", "turn").Def("turn")),
+		key("approve", one("agent: handling of permission requests: a person at the terminal is asked (the turn is blocked if there is none), "+
 			"everything is allowed, everything is refused", protocol.ApprovePrompt, protocol.ApproveYolo, protocol.ApproveDeny).Def(protocol.ApprovePrompt)),
-		key("result", one("agent: how the result comes: as a file it writes, or as structured output", "staged", "structured").Def("staged")),
-		key("thinking", one("agent: how hard it is to think (absent: the agent's own)", "low", "medium", "high", "max")),
-		key("sandbox", one("agent: which sandbox of its own it works in (absent: its default)", "read-only", "workspace-write", "none")),
-		key("budget_usd", dollars("agent: limit of a turn in US dollars (absent: none)")),
-		key("idle_timeout_ms", whole("agent: limit of silence in milliseconds (absent: stale_turn_threshold_ms of run_loop)", 1)),
-		key("poll_interval_ms", whole("manual: how often the staged file is looked for, in milliseconds (absent: 2000)", 1)),
-		key("provider", one("api_proxy: who serves the model", Providers()...)),
-		key("auth_env", str("api_proxy: variable that has the key; ollama needs none")),
-		key("base_url", str("api_proxy: the whole endpoint, in place of the provider's")),
-		key("max_output_tokens", whole("api_proxy: limit of an answer", 1).Def(4096)),
-		key("timeout_seconds", shape.Above("api_proxy: limit of a request", 0).Def(120)),
-		key("context_window_tokens", whole("api_proxy: size of the model's window", 1)),
+		key("result", one("agent: whether the result is a file that it writes, or structured output", "staged", "structured").Def("staged")),
+		key("thinking", one("agent: reasoning effort (absent: the agent's default)", "low", "medium", "high", "max")),
+		key("sandbox", one("agent: its own sandbox mode (absent: the agent's default)", "read-only", "workspace-write", "none")),
+		key("budget_usd", dollars("agent: cost limit of a turn in US dollars (absent: none)")),
+		key("idle_timeout_ms", whole("agent: longest silence in milliseconds (absent: stale_turn_threshold_ms of run_loop)", 1)),
+		key("poll_interval_ms", whole("manual: interval at which the staged file is checked, in milliseconds (absent: 2000)", 1)),
+		key("provider", one("api_proxy: provider of the model", Providers()...)),
+		key("auth_env", str("api_proxy: name of the variable with the API key; not needed for ollama")),
+		key("base_url", str("api_proxy: complete endpoint URL, instead of the provider's")),
+		key("max_output_tokens", whole("api_proxy: maximum length of an answer", 1).Def(4096)),
+		key("timeout_seconds", shape.Above("api_proxy: time limit of a request", 0).Def(120)),
+		key("context_window_tokens", whole("api_proxy: size of the model's context window", 1)),
 		key("retry_policy", *retryNode()),
 		key("preflight_tokenization", *preflightNode()),
-		key("transport", one("mcp: how the server is reached", "stdio", "streamable_http").Def("stdio")),
-		key("tool_name", str("mcp: the tool that takes a turn").Def("agentxchain_turn")),
-		key("url", str("mcp, remote_agent: address, http or https")),
-		key("headers", texts("mcp, remote_agent: headers, sent as they are")),
+		key("transport", one("mcp: transport to the server", "stdio", "streamable_http").Def("stdio")),
+		key("tool_name", str("mcp: tool that performs a turn").Def("agentxchain_turn")),
+		key("url", str("mcp, remote_agent: http or https URL")),
+		key("headers", texts("mcp, remote_agent: request headers, sent as they are")),
 	)
 }
 
 func listOfTexts(doc string) shape.Node { return list(doc, str("").AnyText()) }
 
 func retryNode() *shape.Node {
-	n := closed("api_proxy: what happens after a fault that may pass",
-		key("enabled", flag("only true switches it on")),
-		key("max_attempts", whole("attempts in total", 1).Def(3)),
+	n := closed("api_proxy: retries after transient errors",
+		key("enabled", flag("enabled only if true")),
+		key("max_attempts", whole("total attempts", 1).Def(3)),
 		key("base_delay_ms", shape.AtLeast("first pause", 0).Def(1000)),
 		key("max_delay_ms", shape.AtLeast("longest pause", 0).Def(8000)),
-		key("backoff_multiplier", shape.Above("growth of pauses", 0).Def(2)),
-		key("jitter", one("whether pauses vary", "none", "full").Def("full")),
-		key("retry_on", list("classes of faults", one("a class", "rate_limited", "network_failure", "timeout", "response_parse_failure",
+		key("backoff_multiplier", shape.Above("factor between delays", 0).Def(2)),
+		key("jitter", one("whether delays vary randomly", "none", "full").Def("full")),
+		key("retry_on", list("retried error classes", one("a class", "rate_limited", "network_failure", "timeout", "response_parse_failure",
 			"turn_result_extraction_failure", "unknown_api_error", "provider_overloaded"))),
 	)
 	return &n
 }
 
 func preflightNode() *shape.Node {
-	n := closed("api_proxy: count tokens before the request",
-		key("enabled", flag("whether it is done")),
+	n := closed("api_proxy: token count before the request",
+		key("enabled", flag("whether it is enabled")),
 		key("tokenizer", one("how", "provider_local")),
-		key("safety_margin_tokens", whole("tokens that stay free", 0).Def(2048)),
+		key("safety_margin_tokens", whole("tokens to keep free", 0).Def(2048)),
 	)
 	return &n
 }
 
-// adapterNode are the settings of a first-edition role.
+// adapterNode has the settings of a first-edition role.
 func adapterNode(adapter string) *shape.Node {
 	var n shape.Node
 	switch adapter {
 	case protocol.RuntimeManual:
 		n = object("",
-			key("poll_interval_ms", whole("how often the staged file is looked for", 1).Def(2000)),
-			key("timeout_ms", whole("how long it is waited for", 1).Def(1200000)),
+			key("poll_interval_ms", whole("interval at which the staged file is checked", 1).Def(2000)),
+			key("timeout_ms", whole("how long to wait for it", 1).Def(1200000)),
 		)
 	case protocol.RuntimeLocalCLI:
 		n = object("",
 			must("command", words("the program")),
 			key("args", listOfTexts("its arguments")),
-			key("prompt_transport", one("how the prompt reaches it", protocol.TransportStdin, protocol.TransportFile, protocol.TransportArg).Def(protocol.TransportStdin)),
-			key("timeout_ms", whole("limit of a turn", 1)),
-			key("env", texts("further variables; ${VAR} is taken from the environment")),
-			key("cwd", str("folder it runs in, relative to the project")),
+			key("prompt_transport", one("how the prompt is passed", protocol.TransportStdin, protocol.TransportFile, protocol.TransportArg).Def(protocol.TransportStdin)),
+			key("timeout_ms", whole("time limit of a turn", 1)),
+			key("env", texts("additional variables; ${VAR} is replaced from the environment")),
+			key("cwd", str("working folder, relative to the project")),
 		)
 	default:
 		n = object("",
 			must("provider", str("anthropic, openai, or custom with base_url")),
 			must("model", str("the model")),
-			key("max_tokens", whole("limit of an answer", 1)),
+			key("max_tokens", whole("maximum length of an answer", 1)),
 			key("temperature", shape.AtLeast("", 0).AtMost(2)),
-			key("api_key_env", str("variable that has the key")),
-			key("timeout_ms", whole("limit of a request", 1)),
+			key("api_key_env", str("name of the variable with the API key")),
+			key("timeout_ms", whole("time limit of a request", 1)),
 			key("max_retries", whole("retries", 0)),
-			key("base_url", str("endpoint of an API like OpenAI's")),
+			key("base_url", str("endpoint of an OpenAI-compatible API")),
 		)
 	}
 	return &n
 }
 
-// keysOf are the keys that count for a type, besides type and capabilities.
+// keysOf are the keys that apply to a type, besides type and capabilities.
 func keysOf(runtimeType string) []string {
 	switch runtimeType {
 	case protocol.RuntimeManual:
@@ -146,12 +146,12 @@ func keysOf(runtimeType string) []string {
 	return nil
 }
 
-// typesOf are the types for which a key counts.
+// typesOf are the types to which a key applies.
 func typesOf(key string) []string {
 	return slices.DeleteFunc(RuntimeTypes(), func(t string) bool { return !slices.Contains(keysOf(t), key) })
 }
 
-// RuntimeNeeds yields the types with the keys that each must have whatever its other keys say.
+// RuntimeNeeds yields the types with the keys that each always requires.
 func RuntimeNeeds() iter.Seq2[string, []string] {
 	return func(yield func(string, []string) bool) {
 		_ = yield(protocol.RuntimeAgent, []string{"agent"}) && yield(protocol.RuntimeAPIProxy, []string{"provider", "model"}) &&

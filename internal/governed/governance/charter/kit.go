@@ -5,7 +5,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/gate"
 )
 
-// Semantics are the rules that the content of an artifact can be held to.
+// Semantics are the content rules for artifacts.
 func Semantics() []string { return gate.Semantics() }
 
 // KitTemplates are the known templates of a phase's kit.
@@ -17,7 +17,7 @@ func KitArtifacts(template string) []protocol.Artifact {
 	return list
 }
 
-// expandKit gives every phase its artifacts: those of its template, replaced by path and followed by its own.
+// expandKit gives every phase its artifacts: those of its template, overridden by path and followed by its own.
 func expandKit(c *protocol.Config) *protocol.WorkflowKit {
 	if c.WorkflowKit == nil {
 		return gate.DefaultKit(c.Phases())
@@ -29,8 +29,8 @@ func expandKit(c *protocol.Config) *protocol.WorkflowKit {
 	return &k
 }
 
-// Artifacts are the files a phase's gate needs, in order: those of requires_files, then those of the phase's kit that are
-// required. Only a normalized configuration has the default kit.
+// Artifacts are the files that a phase's gate requires, in order: those of requires_files, then the required ones of
+// the phase's kit. Only a normalized configuration has the default kit.
 func Artifacts(c *protocol.Config, phase string) []protocol.Artifact {
 	var all []protocol.Artifact
 	at := map[string]int{}

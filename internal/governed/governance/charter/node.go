@@ -12,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// shape holds a value against its node and says every fault in the words of configurations.
+// shape checks a value against its node and words each fault for configurations.
 func (f *findings) shape(n *shape.Node, v *shape.Value, field string) {
 	for _, x := range n.Check(v, field) {
 		f.fault(x)
@@ -60,9 +60,9 @@ func (f *findings) fault(x shape.Fault) {
 	case shape.BadName:
 		f.invalid(at, "names match "+n.Names, "%q is not a valid name here", x.Key)
 	case shape.Twice:
-		f.add(Problem{Type: DuplicateKey, Field: at, Message: "appears twice: readers would see different values", Hint: "remove one of them"})
+		f.add(Problem{Type: DuplicateKey, Field: at, Message: "appears twice: programs would read different values", Hint: "remove one of them"})
 	case shape.OtherCase:
-		f.add(Problem{Type: UnknownKey, Field: at, Message: "is not a key: keys are lower case", Hint: "write " + x.Like})
+		f.add(Problem{Type: UnknownKey, Field: at, Message: "is not a key: keys are in lower case", Hint: "write " + x.Like})
 	case shape.Unknown:
 		f.unknown(n, x)
 	case shape.Missing:
@@ -74,7 +74,7 @@ func (f *findings) fault(x shape.Fault) {
 	}
 }
 
-// unknown warns about a key that the table does not have.
+// unknown warns about a key that is not in the table.
 func (f *findings) unknown(n *shape.Node, x shape.Fault) {
 	hint := ""
 	if meant := near.Word(x.Key, n.KeyNames()); meant != "" {
@@ -90,7 +90,7 @@ func (f *findings) unknown(n *shape.Node, x shape.Fault) {
 	f.add(Problem{Type: UnknownKey, Field: x.Field, Message: "is not allowed here", Hint: hint})
 }
 
-// noun is what the node takes, for messages.
+// noun names the type of a node in messages.
 func noun(n *shape.Node) string {
 	switch n.Kind {
 	case shape.Map:
@@ -120,7 +120,7 @@ func bounds(n *shape.Node) string {
 	return ""
 }
 
-// decodeRaw reads JSON that the protocol keeps raw; false when it is absent or of another type.
+// decodeRaw decodes JSON that the protocol keeps raw; false if it is absent or of another type.
 func decodeRaw[T any](raw json.RawMessage) (T, bool) {
 	var t T
 	if len(raw) == 0 {
@@ -129,7 +129,7 @@ func decodeRaw[T any](raw json.RawMessage) (T, bool) {
 	return t, json.Unmarshal(raw, &t) == nil
 }
 
-// Nearest is the path that a path with an unknown key probably means, in the configuration of that text; empty when nothing
+// Nearest is the path that a path with an unknown key probably means, in the configuration of that text; empty if none
 // is near.
 func Nearest(data []byte, path []string) string {
 	n := Keys()

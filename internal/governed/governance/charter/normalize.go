@@ -8,12 +8,12 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// firstEditionGrace is the time between TERM and KILL of a first-edition role, in milliseconds.
+// firstEditionGrace is the time between TERM and KILL for a first-edition role, in milliseconds.
 const firstEditionGrace = 5000
 
-// Normalize gives the configuration that everything else works with: roles of the first edition have a runtime of their own
-// (its id is ADAPTER-ROLE), phases are declared even when routing is absent, and every phase's kit has its artifacts. What
-// was given is not changed; a normalized configuration stays as it is.
+// Normalize returns the configuration that all other code uses: roles of the first edition have their own runtime (its
+// id is ADAPTER-ROLE), phases are declared even if routing is absent, and every phase's kit lists its artifacts. The
+// argument is not changed; a normalized configuration is returned as it is.
 func Normalize(c *protocol.Config) *protocol.Config {
 	n := *c
 	n.Roles, n.Runtimes = c.Roles.Clone(), c.Runtimes.Clone()
@@ -54,7 +54,7 @@ func settle(c *protocol.Config, id string, role protocol.Role) protocol.Role {
 		role.Title = titleOf(id)
 	}
 	if role.Mandate == "" {
-		role.Mandate = fmt.Sprintf("Do the work of the role %s.", role.Title)
+		role.Mandate = fmt.Sprintf("Perform the role %s.", role.Title)
 	}
 	if role.WriteAuthority == "" {
 		role.WriteAuthority = protocol.Authoritative
@@ -74,7 +74,8 @@ func sameRuntime(a, b protocol.Runtime) bool {
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// RuntimeOfAdapter is the runtime that a first-edition role's settings mean. A custom adapter has its name as type.
+// RuntimeOfAdapter is the runtime that corresponds to a first-edition role's settings. A custom adapter has its name as
+// type.
 func RuntimeOfAdapter(role protocol.Role) protocol.Runtime {
 	rt := protocol.Runtime{Type: role.Adapter}
 	switch role.Adapter {
@@ -124,7 +125,7 @@ func RuntimeOfAdapter(role protocol.Role) protocol.Runtime {
 	return rt
 }
 
-// defaultRouting are the three phases of the protocol, each begun by the role that is named for it where there is one.
+// defaultRouting has the three phases of the protocol. Each starts with the role of that name, if there is one.
 func defaultRouting(c *protocol.Config) *protocol.Ordered[protocol.Phase] {
 	roles := c.Roles.Keys()
 	var r protocol.Ordered[protocol.Phase]

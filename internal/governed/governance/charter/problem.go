@@ -15,7 +15,7 @@ const (
 	SeverityWarning = "warning"
 )
 
-// Types of problems: words for programs. The first four are the protocol's own.
+// Types of problems, for programs. The first four are the protocol's own.
 const (
 	UndeclaredRole     = "undeclared_role_reference"
 	UndeclaredRuntime  = "undeclared_runtime_reference"
@@ -35,7 +35,7 @@ const (
 	MissingPrompt      = "missing_prompt"
 )
 
-// Problem is one thing that is wrong, or odd, in a configuration.
+// Problem is one error or oddity in a configuration.
 type Problem struct {
 	Severity string         `json:"severity"`
 	Type     string         `json:"type"`
@@ -43,14 +43,14 @@ type Problem struct {
 	Message  string         `json:"message"`
 	Hint     string         `json:"hint,omitempty"`
 	Detail   map[string]any `json:"detail,omitempty"`
-	Line     int            `json:"line,omitempty"` // from 1; 0 when the configuration did not come from text
+	Line     int            `json:"line,omitempty"` // from 1; 0 if the configuration was not parsed from text
 	Column   int            `json:"column,omitempty"`
 }
 
-// IsError reports whether a run must not start with it.
+// IsError reports whether the problem keeps a run from starting.
 func (p Problem) IsError() bool { return p.Severity == SeverityError }
 
-// String puts the problem on one line: place, field, message, hint.
+// String returns the problem on one line: position, field, message, hint.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.Line > 0 {
@@ -66,12 +66,12 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Errors are the problems that are errors.
+// Errors returns the problems that are errors.
 func Errors(all []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(all), func(p Problem) bool { return !p.IsError() })
 }
 
-// Warnings are the problems that are not.
+// Warnings returns the problems that are not.
 func Warnings(all []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(all), Problem.IsError)
 }
@@ -98,12 +98,12 @@ func (f *findings) warn(kind, field, hint, format string, args ...any) {
 	f.add(Problem{Severity: SeverityWarning, Type: kind, Field: field, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// undeclared reports a reference to something that is not there; what is the detail's key and noun, as in "role".
+// undeclared reports a reference to something undeclared; what is the detail's key and noun, as in "role".
 func (f *findings) undeclared(kind, field, noun, name, among string, declared []string) {
 	hint := fmt.Sprintf("declare %s in %s", shape.Path(among, name), among)
 	if meant := near.Word(name, declared); meant != "" {
 		hint = fmt.Sprintf("did you mean %s?", meant)
 	}
-	f.add(Problem{Type: kind, Field: field, Message: fmt.Sprintf("names the %s %q, which %s does not declare", noun, name, among),
+	f.add(Problem{Type: kind, Field: field, Message: fmt.Sprintf("names the %s %q, which is not declared in %s", noun, name, among),
 		Hint: hint, Detail: map[string]any{"referenced_" + noun: name}})
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// Unbuilt lists what the configuration asks for, is legal, and is not carried out by this version: each by the key that
-// asks. They are warnings: a role that needs what is not there is refused when its turn comes, and what comes before it runs.
+// Unbuilt lists legal settings that this version does not support, each with its key. They are warnings: a role that
+// needs an unsupported feature is refused when its turn comes, and the turns before it run.
 func Unbuilt(c *protocol.Config) []Problem {
 	n := Normalize(c)
 	var f findings
@@ -31,7 +31,7 @@ func Unbuilt(c *protocol.Config) []Problem {
 	return f.list
 }
 
-// unbuiltRoles looks at the roles that routing lets take turns: another one's runtime is never started.
+// unbuiltRoles checks the roles that routing lets take turns: another one's runtime is never started.
 func (f *findings) unbuiltRoles(c *protocol.Config) {
 	seen := map[string]bool{}
 	for _, p := range c.Routing.All() {
@@ -63,7 +63,7 @@ func (f *findings) unbuiltRoles(c *protocol.Config) {
 	}
 }
 
-// some reports whether raw JSON says anything.
+// some reports whether raw JSON has a value other than null, false or empty.
 func some(raw []byte) bool {
 	if !protocol.Is(raw) {
 		return false

@@ -19,44 +19,45 @@ const (
 	CodeEmptyWorkspace = "empty_workspace_artifact"
 )
 
-// Input is a turn's claim and what was observed. Paths are relative to the root, with slashes.
+// Input is a turn's claim and the observed changes. Paths are relative to the root, with slashes.
 type Input struct {
 	Result      *protocol.TurnResult
 	Authority   protocol.Authority
 	RuntimeType string
 	Phase       string
-	// Observed are the files that the turn changed, as far as the workspace tells; without meaning unless Available.
+	// Observed are the files that the turn changed, as reported by the workspace; meaningless unless Available.
 	Observed []string
 	// Created are those of Observed that did not exist before: only they can be outputs of a verification.
 	Created []string
-	// Renamed are files of Observed under their new names with their old ones: who declares the new name has declared both.
+	// Renamed maps files of Observed from their new names to their old ones: declaring the new name declares both.
 	Renamed map[string]string
-	// Committed are the files that a person's commits changed since the assignment: they are the turn's if it declares them.
+	// Committed are the files that a person's commits changed since the assignment: they are the turn's if it declares
+	// them.
 	Committed []string
 	// BaselineDirty are the files that a person had changed before the assignment.
 	BaselineDirty []string
-	// Available is false where the workspace cannot be observed, as without git.
+	// Available is false if the workspace cannot be observed, as without git.
 	Available bool
-	// CheckpointedSince are the files of checkpoints made since the assignment, this turn's own included.
+	// CheckpointedSince are the files of checkpoints made since the assignment, including this turn's own.
 	CheckpointedSince []string
 }
 
-// Fault is one reason not to accept the turn: which files, and what to do.
+// Fault is one reason not to accept the turn: the files, and what to do.
 type Fault struct {
 	Code    string
 	Message string
 	Paths   []string
 }
 
-// Report is what the comparison found.
+// Report is the result of the comparison.
 type Report struct {
 	Errors   []Fault
 	Warnings []string
-	// Files are what the turn is credited with, sorted: never operational, never a file that only someone else changed.
+	// Files are credited to the turn, sorted: never operational files, never a file that only others changed.
 	Files []string
 	// Undeclared changed without being declared; Phantom were declared and did not change.
 	Undeclared, Phantom []string
-	// Ignored are outputs of verification that the turn wants to be dropped and that are there.
+	// Ignored are existing outputs of verification that the turn wants to be removed.
 	Ignored []string
 }
 
@@ -116,8 +117,8 @@ func (c *comparison) credit(paths ...string) {
 	}
 }
 
-// creditDeclared credits declared files. Those of a proposal, or of an agent that cannot write, are not in the workspace: there
-// they are somebody else's.
+// creditDeclared credits declared files. Those of a proposal, or of an agent that cannot write, are not in the
+// workspace: a file of that name there belongs to others.
 func (c *comparison) creditDeclared(paths ...string) {
 	for _, p := range paths {
 		derived := strings.HasPrefix(p, protocol.ReviewsDir+"/") || strings.HasPrefix(p, protocol.ProposedDir+"/")
@@ -190,7 +191,7 @@ func (c *comparison) declare() {
 	}
 }
 
-// reserve finds what no turn may touch, and drops what is the orchestrator's from the claim.
+// reserve finds files that no turn may change, and removes the orchestrator's from the claim.
 func (c *comparison) reserve() {
 	var bad []string
 	kept := c.declared[:0:0]
@@ -219,7 +220,7 @@ func (c *comparison) remote() bool {
 	return c.in.RuntimeType == protocol.RuntimeAPIProxy || c.in.RuntimeType == protocol.RuntimeRemoteAgent
 }
 
-// fromAfar is the rule for agents that cannot reach the files: what changed meanwhile is not theirs.
+// fromAfar judges agents that cannot reach the files: what changed meanwhile is not theirs.
 func (c *comparison) fromAfar() {
 	if c.in.Authority == protocol.ReviewOnly {
 		c.reviews()
@@ -243,7 +244,7 @@ func (c *comparison) undeclared() []string {
 	return list
 }
 
-// phantoms are the declared files that nobody changed. Those that a commit or a checkpoint took already did change.
+// phantoms are the declared files that did not change. Files that a commit or a checkpoint already contains did change.
 func (c *comparison) phantoms() []string {
 	taken := set(c.in.Committed)
 	for _, p := range c.in.CheckpointedSince {
@@ -315,11 +316,11 @@ func (c *comparison) authoritative() {
 			"add the turn's changes to files_changed; commit a person's changes (git commit FILE) before the next attempt")
 	}
 	if len(c.out.Phantom) > 0 {
-		c.warn("declared in files_changed but not changed since the turn was assigned, so not counted: %s", list(c.out.Phantom))
+		c.warn("declared in files_changed, but not changed since the turn was assigned and therefore not counted: %s", list(c.out.Phantom))
 	}
 }
 
-// reviewable reports whether a role that only reviews may write the path.
+// reviewable reports whether a reviewing role may write the path.
 func reviewable(p string) bool {
 	return strings.HasPrefix(p, protocol.PlanningDir+"/") || strings.HasPrefix(p, protocol.ReviewsDir+"/")
 }
@@ -363,10 +364,10 @@ func (c *comparison) proposals() {
 		c.fault(CodeMismatch, written, "a role that only proposes must not change these files in the workspace",
 			fmt.Sprintf("undo the change (git restore FILE, or remove it) and submit it in proposed_changes, or as a patch in %s/", protocol.ProposedDir))
 	}
-	c.out.Phantom = nil // what is proposed is not in the workspace
+	c.out.Phantom = nil // proposals are not in the workspace
 }
 
-// otherCase explains a file that is declared in another case than it has.
+// otherCase explains a declared path that differs from the file's name only in case.
 func (c *comparison) otherCase() {
 	for _, p := range c.out.Phantom {
 		for _, u := range c.out.Undeclared {

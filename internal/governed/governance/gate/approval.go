@@ -7,11 +7,11 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// autoApprove is the action of approval_policy that opens a gate; every other one means a person.
+// autoApprove is the action of approval_policy that passes a gate; every other one requires a person.
 const autoApprove = "auto_approve"
 
-// approve asks the approval policy about a gate whose other conditions are met, and notes in d which part of it answered.
-// The first rule that matches decides; conditions that are not met, and everything the policy does not say, mean a person.
+// approve applies the approval policy to a gate whose other conditions are met, and notes in d which part of the policy
+// decided. The first matching rule decides. If its conditions are not met, or no rule matches, a person is required.
 func approve(in Input, g protocol.Gate, d *Decision) bool {
 	if g.Credentialed {
 		d.PolicyReason = fmt.Sprintf("gate %q is credentialed: only a person may open it", d.GateID)
@@ -53,8 +53,8 @@ func approve(in Input, g protocol.Gate, d *Decision) bool {
 	return true
 }
 
-// unmet is the first condition that does not hold. gate_passed holds whenever the policy is asked, and credentialed_gate
-// false because credentialed gates never come here; a condition that is false demands nothing.
+// unmet is the first condition that does not hold. gate_passed always holds here, and so does credentialed_gate: false,
+// because credentialed gates are excluded before; a false condition demands nothing.
 func unmet(in Input, when *protocol.ApprovalWhen) string {
 	if when == nil {
 		return ""
@@ -77,7 +77,7 @@ func unmet(in Input, when *protocol.ApprovalWhen) string {
 	return ""
 }
 
-// participated reports whether a role has an accepted turn in the current phase; the asking turn is one.
+// participated reports whether a role has an accepted turn in the current phase, including the asking turn.
 func participated(in Input, role string) bool {
 	if role == in.Role {
 		return true
@@ -87,5 +87,5 @@ func participated(in Input, role string) bool {
 	})
 }
 
-// accepted reports whether a line of the history is an accepted turn: reissued ones leave a line too.
+// accepted reports whether a line of the history is an accepted turn: reissued ones also have lines.
 func accepted(h protocol.HistoryEntry) bool { return h.Status != "reissued" }

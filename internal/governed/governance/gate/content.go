@@ -8,7 +8,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/lazy"
 )
 
-// rule is what a content rule knows of the file that it reads.
+// rule is the data of a content rule.
 type rule struct {
 	path     string
 	phase    string
@@ -22,8 +22,8 @@ var (
 	separator    = lazy.Regexp(`^:?-+:?$`)
 )
 
-// checkContent holds a file against a rule and says what is wrong; empty when nothing is. Rules that do not exist demand
-// nothing: the configuration's check names them.
+// checkContent checks a file against a rule and returns what is wrong; empty if nothing is. Unknown rules demand
+// nothing: the check of the configuration reports them.
 func checkContent(semantics, content string, r rule) string {
 	content = strings.TrimPrefix(strings.ReplaceAll(content, "\r\n", "\n"), "\ufeff")
 	switch semantics {
@@ -45,7 +45,7 @@ func checkContent(semantics, content string, r rule) string {
 	return ""
 }
 
-// token is a value without what does not matter: case, and the kind and number of blanks.
+// token normalizes the case and white space of a value.
 func token(s string) string { return strings.ToUpper(strings.Join(strings.Fields(s), " ")) }
 
 func pmSignoff(content string, r rule) string {
@@ -81,7 +81,7 @@ func systemSpec(content string, r rule) string {
 	return ""
 }
 
-// notes is the rule of implementation and release notes: the sections exist and hold more than placeholders.
+// notes is the rule for implementation and release notes: the sections exist and contain more than placeholders.
 func notes(content string, r rule, names []string, before, who, what string) string {
 	missing, empty := sections(content, names)
 	switch {
@@ -104,7 +104,7 @@ func sectionCheck(content string, r rule) string {
 	return ""
 }
 
-// acceptanceMatrix: a table of requirements with at least one real row, each with a passing last cell.
+// acceptanceMatrix checks for a table of requirements with at least one real row, each with a passing last cell.
 func acceptanceMatrix(content string, r rule) string {
 	lines := strings.Split(content, "\n")
 	head := slices.IndexFunc(lines, func(l string) bool { return matrixHeader().MatchString(strings.TrimSpace(l)) })
@@ -142,7 +142,7 @@ func acceptanceMatrix(content string, r rule) string {
 	return ""
 }
 
-// cells are the cells of a table row. A bar behind a backslash belongs to its cell.
+// cells are the cells of a table row. An escaped bar belongs to its cell.
 func cells(line string) []string {
 	line = strings.ReplaceAll(strings.TrimPrefix(line, "|"), `\|`, "\x00")
 	line = strings.TrimSuffix(strings.TrimSpace(line), "|")
@@ -153,8 +153,8 @@ func cells(line string) []string {
 	return list
 }
 
-// sections looks for headings by their whole text, "## " included, and says which are not there and which hold no real
-// line. A name without number signs is a heading of any level.
+// sections looks for headings by their whole text, including "## ", and returns the missing ones and those without
+// content. A name without number signs matches a heading of any level.
 func sections(content string, names []string) (missing, empty []string) {
 	lines := strings.Split(content, "\n")
 	for _, name := range names {
@@ -185,7 +185,7 @@ func sections(content string, names []string) (missing, empty []string) {
 	return missing, empty
 }
 
-// headingLevel is the number of signs before a heading; 0 for any other line.
+// headingLevel is the level of a heading; 0 for any other line.
 func headingLevel(line string) int {
 	line = strings.TrimSpace(line)
 	rest := strings.TrimLeft(line, "#")
@@ -209,8 +209,8 @@ func isWord(b byte) bool {
 	return b == '_' || b >= 0x80 || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
 }
 
-// placeholder reports whether a line is what a scaffold leaves for others to fill: a line in parentheses or a comment,
-// and the one item that the scaffold's list of checks begins with.
+// placeholder reports whether a line is left from a scaffold: a line in parentheses or a comment, or the first item of
+// the scaffold's checklist.
 func placeholder(line string) bool {
 	line = strings.TrimSpace(line)
 	return strings.HasPrefix(line, "(") && strings.HasSuffix(line, ")") ||

@@ -1,6 +1,6 @@
 // Package gate decides whether a phase may be left and a run may end: files with their content, owners, verification,
-// human approval and the policy that may stand in for it. It is pure: callers read the files that Paths names, and every
-// decision is made from what they hold now.
+// human approval and the approval policy. It is pure: callers read the files that Paths names, and every decision
+// depends on their current content.
 package gate
 
 import (
@@ -21,7 +21,7 @@ const (
 	NotFinalPhase         = "not_final_phase"
 )
 
-// Input is what a gate is decided from.
+// Input is what a gate decision depends on.
 type Input struct {
 	Config  *protocol.Config
 	Phase   string // the current one
@@ -30,40 +30,41 @@ type Input struct {
 	Files map[string]string
 	// Verification is the status that the asking turn reports, or the normalized one.
 	Verification string
-	// History are the accepted turns of this run. Whether the asking turn is among them does not matter.
+	// History are the accepted turns of this run, with or without the asking turn.
 	History []protocol.HistoryEntry
-	// Role and TurnID are of the asking turn: it counts as a turn of its role in Phase. An empty role counts for nobody.
+	// Role and TurnID belong to the asking turn, which counts as a turn of its role in Phase. An empty role counts for
+	// no role.
 	Role   string
 	TurnID string
-	// Prior are the digests of sign-offs that stood when the run began: they were given in an earlier one.
+	// Prior are the digests of sign-offs that existed when the run began: they belong to an earlier run.
 	Prior protocol.Ordered[string]
-	// Objections are those that are open and block.
+	// Objections are the open blocking ones.
 	Objections []protocol.OpenObjection
 }
 
 // Decision is the outcome of a request to leave a phase or to end the run.
 type Decision struct {
 	Action string
-	GateID string // the gate that was looked at; empty where none stands
+	GateID string // the evaluated gate; empty if there is none
 	From   string
 	To     string // the requested phase; empty for the end of the run
-	// Reasons say what fails, one per fault. An open gate that is not declared is said here as well.
+	// Reasons say what fails, one per fault. A passed gate that is not declared is mentioned here as well.
 	Reasons             []string
 	MissingFiles        []string
 	MissingVerification bool
-	// AutoApproved says that the gate asks for a person and the approval policy answered instead.
+	// AutoApproved says that the gate requires a person and the approval policy passed it instead.
 	AutoApproved bool
-	// PolicyRule names the part of approval_policy that decided, PolicyReason why; empty when it was not asked.
+	// PolicyRule names the part of approval_policy that decided, PolicyReason why; empty if it was not applied.
 	PolicyRule   string
 	PolicyReason string
 }
 
-// Passed reports whether everything but a person's approval is there.
+// Passed reports whether everything except a person's approval is met.
 func (d Decision) Passed() bool {
 	return d.Action == Advance || d.Action == Complete || d.Action == AwaitingHumanApproval
 }
 
-// Status is what phase_gate_status says of the gate after this decision; empty when no gate was decided.
+// Status is the value of the gate in phase_gate_status after this decision; empty if no gate was evaluated.
 func (d Decision) Status() string {
 	switch {
 	case d.GateID == "":
@@ -78,8 +79,8 @@ func (d Decision) Status() string {
 	return ""
 }
 
-// Reason is the one line that the protocol reports for a decision that stops: the predicate's name where a file or the
-// verification is missing, else the first reason.
+// Reason is the one line that the protocol reports for a refusal: the predicate's name if a file or the verification is
+// missing, else the first reason.
 func (d Decision) Reason() string {
 	switch {
 	case len(d.MissingFiles) > 0:
@@ -123,7 +124,7 @@ func Completion(in Input) Decision {
 	return decide(in, d, Complete)
 }
 
-// outOfOrder says why the requested phase does not follow the current one; empty when it does.
+// outOfOrder returns why the requested phase does not follow the current one; empty if it does.
 func outOfOrder(phases []string, from, to string) string {
 	i := slices.Index(phases, from)
 	switch {
@@ -137,7 +138,7 @@ func outOfOrder(phases []string, from, to string) string {
 	return ""
 }
 
-// decide looks at the exit gate of the current phase; pass is the action of a gate that lets through.
+// decide evaluates the exit gate of the current phase; pass is the action if the gate passes.
 func decide(in Input, d Decision, pass string) Decision {
 	d.Action = pass
 	id, g, ok := exitGate(in.Config, in.Phase)
@@ -182,7 +183,7 @@ func decide(in Input, d Decision, pass string) Decision {
 	return d
 }
 
-// exitGate is the gate at the end of a phase; the id alone when it is not declared.
+// exitGate is the gate at the end of a phase; only its id if it is not declared.
 func exitGate(c *protocol.Config, phase string) (string, protocol.Gate, bool) {
 	p, _ := c.Phase(phase)
 	if p.ExitGate == "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Semantics that an artifact may be held to.
+// Content rules for artifacts.
 const (
 	PMSignoff           = "pm_signoff"
 	SystemSpec          = "system_spec"
@@ -18,12 +18,13 @@ const (
 	SectionCheck        = "section_check"
 )
 
-// Semantics are all of them.
+// Semantics lists all content rules.
 func Semantics() []string {
 	return []string{PMSignoff, SystemSpec, ImplementationNotes, AcceptanceMatrix, ShipVerdict, ReleaseNotes, SectionCheck}
 }
 
-// Files of the default templates. Except for the roadmap, their paths imply their semantics wherever a gate names them.
+// Files of the default templates. Except for the roadmap, their paths imply their content rules wherever a gate names
+// them.
 const (
 	PMSignoffFile           = protocol.PlanningDir + "/PM_SIGNOFF.md"
 	SystemSpecFile          = protocol.PlanningDir + "/SYSTEM_SPEC.md"
@@ -36,7 +37,7 @@ const (
 	SecurityReviewFile      = protocol.PlanningDir + "/SECURITY_REVIEW.md"
 )
 
-// semanticsOf is the rule that a path implies when a gate requires it.
+// semanticsOf is the content rule that a path implies when a gate requires it.
 func semanticsOf(file string) string {
 	switch path.Clean(file) {
 	case PMSignoffFile:
@@ -60,7 +61,7 @@ func Templates() []string {
 	return []string{"planning-default", "implementation-default", "qa-default", "architecture-review", "security-review"}
 }
 
-// Template is what a phase template stands for; false for a name that is none.
+// Template returns the artifacts of a phase template; false for an unknown name.
 func Template(name string) ([]protocol.Artifact, bool) {
 	sections := func(file string, names ...string) []protocol.Artifact {
 		return []protocol.Artifact{{Path: file, Semantics: SectionCheck, SemanticsConfig: &protocol.SemanticsConfig{RequiredSections: names}}}
@@ -80,8 +81,8 @@ func Template(name string) ([]protocol.Artifact, bool) {
 	return nil, false
 }
 
-// DefaultKit is the workflow kit of a configuration that names none: the phases called planning, implementation and qa
-// get their template, others get nothing.
+// DefaultKit is the workflow kit of a configuration without one: the phases planning, implementation and qa get their
+// templates, others nothing.
 func DefaultKit(phases []string) *protocol.WorkflowKit {
 	var kit protocol.WorkflowKit
 	for _, phase := range phases {
@@ -95,8 +96,8 @@ func DefaultKit(phases []string) *protocol.WorkflowKit {
 	return &kit
 }
 
-// Artifacts are the files of a phase's kit: those of its template, replaced by path by those that it names itself, then
-// the rest of the latter. It may be applied to its own outcome.
+// Artifacts are the files of a phase's kit: those of its template, overridden by path by its own, followed by its other
+// own ones. It is idempotent.
 func Artifacts(p protocol.KitPhase) []protocol.Artifact {
 	list, _ := Template(p.Template)
 	for _, a := range p.Artifacts {

@@ -16,32 +16,32 @@ const (
 	SourceKit  = "kit"  // the phase's workflow kit
 )
 
-// Requirement is a file that a phase has to bring.
+// Requirement is a file that a phase has to produce.
 type Requirement struct {
 	Path string
-	// Semantics are the content rules that the file is held to; empty means that it only has to exist.
+	// Semantics are the content rules that apply to the file; empty if it only has to exist.
 	Semantics []string
-	// Sections are those that section_check asks for.
+	// Sections are those that section_check requires.
 	Sections []string
-	// Owner is the role that must have an accepted turn in the phase; empty when any may bring the file.
+	// Owner is the role that must have an accepted turn in the phase; empty if any role may produce the file.
 	Owner string
-	// Responsible is who is expected to bring the file: its owner, else the phase's entry role.
+	// Responsible is who is expected to produce the file: its owner, else the phase's entry role.
 	Responsible string
-	// Required is false for a file that may be missing, and is held to its rules when it is there.
+	// Required is false for an optional file, which is checked only if it exists.
 	Required bool
 	// Sources are SourceGate, SourceKit or both.
 	Sources []string
 }
 
-// Finding is a requirement with what is wrong now.
+// Finding is a requirement and what is currently wrong with it.
 type Finding struct {
 	Requirement
 	Missing  bool
 	Problems []string
 }
 
-// Requirements are the files of a phase: those its exit gate names, then those of its workflow kit. They count only when
-// the phase has a declared exit gate; see Paths.
+// Requirements are the files of a phase: those of its exit gate, then those of its workflow kit. They apply only if the
+// phase has a declared exit gate; see Paths.
 func Requirements(c *protocol.Config, phase string) []Requirement {
 	var list []Requirement
 	p, _ := c.Phase(phase)
@@ -81,12 +81,12 @@ func Requirements(c *protocol.Config, phase string) []Requirement {
 	return list
 }
 
-// isSignOff reports whether a file is somebody's word that something is good, which holds for one run.
+// isSignOff reports whether a file is a person's or role's sign-off, which is valid for one run.
 func isSignOff(r Requirement) bool {
 	return slices.Contains(r.Semantics, PMSignoff) || slices.Contains(r.Semantics, ShipVerdict)
 }
 
-// SignOffs are the files of a phase's gate that are somebody's word.
+// SignOffs are the sign-offs among the files of a phase's gate.
 func SignOffs(c *protocol.Config, phase string) []string {
 	if _, _, ok := exitGate(c, phase); !ok {
 		return nil
@@ -106,7 +106,7 @@ func Digest(content string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// merge adds a word that is not empty and not there.
+// merge adds a value that is neither empty nor present.
 func merge(list []string, word string) []string {
 	if word == "" || slices.Contains(list, word) {
 		return list
@@ -114,7 +114,7 @@ func merge(list []string, word string) []string {
 	return append(list, word)
 }
 
-// Paths are the files whose content a decision about leaving the phase needs: none when no declared gate stands there.
+// Paths are the files whose content a decision about leaving the phase needs: none without a declared gate.
 func Paths(c *protocol.Config, phase string) []string {
 	if _, _, ok := exitGate(c, phase); !ok {
 		return nil
@@ -126,7 +126,7 @@ func Paths(c *protocol.Config, phase string) []string {
 	return list
 }
 
-// Inspect holds every requirement of the current phase against the files and the turns.
+// Inspect checks every requirement of the current phase against the files and the turns.
 func Inspect(in Input) []Finding {
 	var list []Finding
 	for _, r := range Requirements(in.Config, in.Phase) {
@@ -143,7 +143,7 @@ func Inspect(in Input) []Finding {
 				}
 			}
 			if len(f.Problems) == 0 && isSignOff(r) && in.Prior.Has(r.Path) && in.Prior.At(r.Path) == Digest(content) {
-				f.Problems = append(f.Problems, fmt.Sprintf("%s was signed in an earlier run and has not changed since: sign it anew, for example with the date.", r.Path))
+				f.Problems = append(f.Problems, fmt.Sprintf("%s was signed in an earlier run and has not changed since: sign it again, for example with the date.", r.Path))
 			}
 			if r.Owner != "" && !participated(in, r.Owner) {
 				f.Problems = append(f.Problems, fmt.Sprintf("%s belongs to role %q, which has no accepted turn in phase %q.", r.Path, r.Owner, in.Phase))

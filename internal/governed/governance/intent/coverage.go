@@ -15,7 +15,7 @@ const (
 	Lenient = "lenient"
 )
 
-// Mode is how coverage is asked for: by the configuration, else strictly for what is most urgent.
+// Mode is the configured coverage mode, else strict for the most urgent priority.
 func Mode(c *protocol.Config, priority string) string {
 	switch {
 	case c.IntentCoverageMode != "":
@@ -26,8 +26,8 @@ func Mode(c *protocol.Config, priority string) string {
 	return Lenient
 }
 
-// Uncovered are the items of an intent that a turn's result says nothing about. An item is covered when intent_response answers it,
-// when at least half of its words stand in the result, or when the run has left its phase or passed its gate.
+// Uncovered are the items of an intent that a turn's result does not cover. An item is covered if intent_response
+// answers it, if the result contains at least half of its words, or if the run has left its phase or passed its gate.
 func Uncovered(i protocol.Intent, r *protocol.TurnResult, st *protocol.State, c *protocol.Config) []string {
 	answers, text := answered(r), corpus(r)
 	var open []string
@@ -63,7 +63,7 @@ type response struct {
 func responses(r *protocol.TurnResult) []response {
 	var list []response
 	raw, _ := r.Extra.Get("intent_response")
-	_ = json.Unmarshal(raw, &list) // what is no list answers nothing
+	_ = json.Unmarshal(raw, &list) // anything but a list is no answer
 	return list
 }
 
@@ -77,7 +77,7 @@ func answered(r *protocol.TurnResult) map[string]bool {
 	return done
 }
 
-// corpus is everything that a result says, in small letters.
+// corpus is the whole text of a result in lower case.
 func corpus(r *protocol.TurnResult) string {
 	text := []string{r.Summary, r.Verification.EvidenceSummary}
 	for _, d := range r.Decisions {
@@ -104,7 +104,7 @@ func gatesIn(c *protocol.Config, text string) []string {
 	return slices.DeleteFunc(c.Gates.Keys(), func(id string) bool { return !strings.Contains(strings.ToLower(text), strings.ToLower(id)) })
 }
 
-// scopeOf is the one phase whose exit gate the texts name; empty when there is none or more than one.
+// scopeOf is the one phase whose exit gate the texts name; empty if there is none or more than one.
 func scopeOf(c *protocol.Config, texts ...string) string {
 	if c == nil {
 		return ""
@@ -122,7 +122,7 @@ func scopeOf(c *protocol.Config, texts ...string) string {
 	return phases[0]
 }
 
-// pastScope reports whether the run has left the phase that an item is about.
+// pastScope reports whether the run has left the item's phase.
 func pastScope(item, scope string, st *protocol.State, c *protocol.Config) bool {
 	if own := scopeOf(c, item); own != "" {
 		scope = own
@@ -134,7 +134,7 @@ func pastScope(item, scope string, st *protocol.State, c *protocol.Config) bool 
 
 var passPattern = lazy.Regexp(`\b(can advance|advance to|passes|passed)\b`)
 
-// gatePassed reports whether an item asks for nothing but a gate that has passed.
+// gatePassed reports whether an item asks only for a gate that has passed.
 func gatePassed(item string, st *protocol.State, c *protocol.Config) bool {
 	return passPattern().MatchString(norm(item)) && slices.ContainsFunc(gatesIn(c, item), func(id string) bool {
 		return st.PhaseGateStatus.At(id) == "passed"

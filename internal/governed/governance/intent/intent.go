@@ -1,5 +1,5 @@
-// Package intent has the rules of work that is taken in: which state of an intent leads to which, which one the next turn gets, and
-// whether a result covers what its intent asks for. Nothing here reads or writes a file.
+// Package intent has the rules of intake: the states of an intent and their transitions, which intent the next turn
+// gets, and whether a result covers its intent. It reads and writes no file.
 package intent
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Priorities are those of intents, the most urgent first.
+// Priorities of intents, the most urgent first.
 func Priorities() []string { return []string{"p0", "p1", "p2", "p3"} }
 
-// New is the intent of an event that was just recorded.
+// New is the intent of a newly recorded event.
 func New(id, event string, now protocol.Time) protocol.Intent {
 	i := protocol.Intent{SchemaVersion: "1.0", IntentID: id, EventID: event, AcceptanceContract: []string{}, RequiresHumanStart: true, CreatedAt: now}
 	i.History = []protocol.IntentStep{}
@@ -23,7 +23,7 @@ func New(id, event string, now protocol.Time) protocol.Intent {
 	return i
 }
 
-// move puts the intent into another state.
+// move changes the state of the intent.
 func move(i *protocol.Intent, to protocol.IntentStep) {
 	from := i.Status
 	to.From = &from
@@ -31,7 +31,7 @@ func move(i *protocol.Intent, to protocol.IntentStep) {
 	i.History = append(slices.Clip(i.History), to)
 }
 
-// Over reports whether nothing will become of the intent any more.
+// Over reports whether the intent is closed.
 func Over(i protocol.Intent) bool {
 	return slices.Contains([]string{protocol.IntentCompleted, protocol.IntentSatisfied, protocol.IntentSuppressed, protocol.IntentRejected, protocol.IntentFailed,
 		protocol.IntentSuperseded, protocol.IntentArchived}, i.Status)
@@ -42,10 +42,10 @@ func Waits(i protocol.Intent) bool {
 	return i.Status == protocol.IntentApproved || i.Status == protocol.IntentPlanned
 }
 
-// Text is what the intent asks for, and Priority how urgent it is.
+// Text is what the intent asks for, and Priority its urgency.
 func Text(i protocol.Intent) string { return value(i.Charter) }
 
-// Priority is how urgent the intent is; p0 where it does not say.
+// Priority is the urgency of the intent; p0 if it states none.
 func Priority(i protocol.Intent) string { return cmp.Or(value(i.Priority), "p0") }
 
 func value(s *string) string {
@@ -55,7 +55,7 @@ func value(s *string) string {
 	return *s
 }
 
-// WrongStateError says that the intent is not where the step begins.
+// WrongStateError says that the intent is not in a state in which the step is allowed.
 type WrongStateError struct {
 	ID, Status, Step string
 	From             []string
@@ -72,14 +72,14 @@ func must(i *protocol.Intent, step string, from ...string) error {
 	return &WrongStateError{ID: i.IntentID, Status: i.Status, Step: step, From: from}
 }
 
-// Assessment is what a triage says.
+// Assessment is the outcome of a triage.
 type Assessment struct {
 	Priority, Template, Charter, PreferredRole, PhaseScope string
 	Acceptance                                             []string
 }
 
-// Triage says how urgent a detected intent is, what is to be done, and how one sees that it is done. A phase that the text names
-// by its gate is its scope where none is given.
+// Triage records the urgency of a detected intent, the task, and its acceptance criteria. Without a given scope, a
+// phase that the text names by its gate becomes the scope.
 func Triage(i *protocol.Intent, a Assessment, c *protocol.Config, now protocol.Time) error {
 	if err := must(i, "triaged", protocol.IntentDetected); err != nil {
 		return err
@@ -110,7 +110,8 @@ func end(i *protocol.Intent, from, to, reason string, now protocol.Time) error {
 	return nil
 }
 
-// Approve lets a triaged or blocked intent have a turn of the run; without a run, or after one that is completed, of the next.
+// Approve makes a triaged or blocked intent eligible for a turn of the run; without a run, or after a completed one, of
+// the next.
 func Approve(i *protocol.Intent, by, reason string, st *protocol.State, now protocol.Time) error {
 	if err := must(i, "approved", protocol.IntentTriaged, protocol.IntentBlocked); err != nil {
 		return err
@@ -133,7 +134,7 @@ func Approve(i *protocol.Intent, by, reason string, st *protocol.State, now prot
 	return nil
 }
 
-// Plan notes the planning files that were made for an approved intent.
+// Plan records the planning files that were generated for an approved intent.
 func Plan(i *protocol.Intent, files []string, now protocol.Time) error {
 	if err := must(i, "planned", protocol.IntentApproved); err != nil {
 		return err
@@ -144,10 +145,10 @@ func Plan(i *protocol.Intent, files []string, now protocol.Time) error {
 	return nil
 }
 
-// Bind gives the intent to a turn. One that was not planned has no planning files.
+// Bind assigns the intent to a turn. An unplanned one has no planning files.
 func Bind(i *protocol.Intent, run, turn, role string, now protocol.Time) error {
 	if i.Status == protocol.IntentApproved {
-		move(i, protocol.IntentStep{To: protocol.IntentPlanned, At: now, Reason: "bound to a turn without planning files of its own"})
+		move(i, protocol.IntentStep{To: protocol.IntentPlanned, At: now, Reason: "bound to a turn without its own planning files"})
 	}
 	if err := must(i, "started", protocol.IntentPlanned); err != nil {
 		return err
@@ -160,7 +161,7 @@ func Bind(i *protocol.Intent, run, turn, role string, now protocol.Time) error {
 	return nil
 }
 
-// Complete ends an intent whose turn is accepted.
+// Complete closes an intent whose turn was accepted.
 func Complete(i *protocol.Intent, run, turn, role string, now protocol.Time) error {
 	if err := must(i, "completed", protocol.IntentExecuting); err != nil {
 		return err
@@ -170,8 +171,8 @@ func Complete(i *protocol.Intent, run, turn, role string, now protocol.Time) err
 	return nil
 }
 
-// Resolve brings an executing or blocked intent to where its run stands, or to its end by a person's word. It reports whether
-// anything changed.
+// Resolve updates an executing or blocked intent from the status of its run, or closes it at a person's request. It
+// reports whether anything changed.
 func Resolve(i *protocol.Intent, done bool, st *protocol.State, now protocol.Time) (bool, error) {
 	if i.Status == protocol.IntentCompleted {
 		return false, nil
@@ -187,7 +188,7 @@ func Resolve(i *protocol.Intent, done bool, st *protocol.State, now protocol.Tim
 		return true, nil
 	}
 	if st.ID() == "" || st.ID() != value(i.TargetRun) {
-		return false, fmt.Errorf("intent %s belongs to run %s, and the present run is %s", i.IntentID, cmp.Or(value(i.TargetRun), "none"), cmp.Or(st.ID(), "none"))
+		return false, fmt.Errorf("intent %s belongs to run %s, and the current run is %s", i.IntentID, cmp.Or(value(i.TargetRun), "none"), cmp.Or(st.ID(), "none"))
 	}
 	step.Reason = fmt.Sprintf("governed run %s reached status %s", st.ID(), st.Status)
 	switch st.Status {
@@ -210,8 +211,8 @@ func Resolve(i *protocol.Intent, done bool, st *protocol.State, now protocol.Tim
 	return true, nil
 }
 
-// Adopt brings a waiting intent into a run that begins: one that waited for it belongs to it, one of another run is suppressed, and
-// one of no run is archived. It reports whether anything changed.
+// Adopt updates a waiting intent when a run begins: one that waited for a run is bound to it, one of another run is
+// suppressed, and one without a run is archived. It reports whether anything changed.
 func Adopt(i *protocol.Intent, run string, now protocol.Time) bool {
 	switch {
 	case !Waits(*i) || i.ApprovedRunID == run:
@@ -229,7 +230,7 @@ func Adopt(i *protocol.Intent, run string, now protocol.Time) bool {
 	return true
 }
 
-// Retire ends an approved intent of the run that was for a phase which the run has left. It reports whether anything changed.
+// Retire closes an approved intent of the run whose phase the run has left. It reports whether anything changed.
 func Retire(i *protocol.Intent, run, left string, now protocol.Time) bool {
 	if i.Status != protocol.IntentApproved || !ofRun(*i, run) || value(i.PhaseScope) != left {
 		return false
@@ -243,7 +244,7 @@ func ofRun(i protocol.Intent, run string) bool {
 	return i.ApprovedRunID == run || i.ApprovedRunID == "" && i.CrossRunDurable
 }
 
-// Next is the intent that a turn of the role in the phase gets: an approved one before a planned one, then the most urgent, then the
+// Next is the intent that a turn of the role in the phase gets: approved before planned, then the most urgent, then the
 // oldest. Without a run every waiting intent counts.
 func Next(list []protocol.Intent, run, phase, role string) *protocol.Intent {
 	var fit []protocol.Intent
@@ -260,7 +261,7 @@ func Next(list []protocol.Intent, run, phase, role string) *protocol.Intent {
 	return &fit[0]
 }
 
-// Sort puts the intent that comes first to the front.
+// Sort orders intents by precedence.
 func Sort(list []protocol.Intent) {
 	rank := func(i protocol.Intent) int {
 		if n := slices.Index(Priorities(), Priority(i)); n >= 0 {

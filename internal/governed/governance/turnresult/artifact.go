@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// artifactStage checks paths, and what the role may hand over.
+// artifactStage checks paths, and what the role may deliver.
 func artifactStage(s *subject, f *faults) {
 	files := s.paths(f)
 	a, _ := members(s.get("artifact"))
@@ -21,36 +21,36 @@ func artifactStage(s *subject, f *faults) {
 		for i, name := range s.files() {
 			if clean, fault := LexicalPath(name); fault == nil && !reviewable(clean) {
 				f.list = append(f.list, Fault{Stage: f.stage, Type: "write_authority_violation", Field: shape.Item("files_changed", i), Path: name,
-					Message:  quoted(name) + " is a product file, and the role " + s.roleID + " is review_only",
+					Message:  quoted(name) + " is a product file, but the role " + s.roleID + " is review_only",
 					Expected: "only files below " + protocol.PlanningDir + "/ or " + protocol.ReviewsDir + "/"})
 			}
 		}
 		if kind != protocol.ArtifactReview {
-			f.add("artifact_type_violation", "artifact.type", "is "+quoted(kind)+", and the role "+s.roleID+" is review_only", "review")
+			f.add("artifact_type_violation", "artifact.type", "is "+quoted(kind)+", but the role "+s.roleID+" is review_only", "review")
 		}
 		if list, _ := items(s.get("proposed_changes")); len(list) > 0 {
 			f.warnf("proposed_changes of the review_only role %s are ignored", s.roleID)
 		}
 	case protocol.Authoritative:
 		if kind == protocol.ArtifactReview && len(products) > 0 {
-			f.add("artifact_type_violation", "artifact.type", "is review, and product files changed: "+strings.Join(cutList(products), ", "), "workspace or commit")
+			f.add("artifact_type_violation", "artifact.type", "is review, but product files changed: "+strings.Join(cutList(products), ", "), "workspace or commit")
 		}
 		if kind == protocol.ArtifactWorkspace && len(delivered) == 0 {
-			f.add("empty_workspace_artifact", "artifact.type", "is workspace, and no file changed", "the changed files in files_changed, or the type review")
+			f.add("empty_workspace_artifact", "artifact.type", "is workspace, but no file changed", "the changed files in files_changed, or the type review")
 		}
 		if s.completed() && len(files) == 0 {
 			f.warnf("the authoritative role %s completed without a changed file", s.roleID)
 		}
 	default:
 		if kind == protocol.ArtifactWorkspace {
-			f.add("artifact_type_violation", "artifact.type", fmt.Sprintf("is workspace, and the role %s is %s", s.roleID, s.authority), "patch or review")
+			f.add("artifact_type_violation", "artifact.type", fmt.Sprintf("is workspace, but the role %s is %s", s.roleID, s.authority), "patch or review")
 		}
 	}
 	s.implementation(f, delivered)
 	s.proposal(f)
 }
 
-// paths checks every path of the result and returns the clean ones of files_changed.
+// paths checks every path of the result and returns the cleaned ones of files_changed.
 func (s *subject) paths(f *faults) []string {
 	var files []string
 	check := func(field, name string) {
@@ -92,7 +92,7 @@ func (s *subject) paths(f *faults) []string {
 	return files
 }
 
-// clean are the clean forms of those paths that have one.
+// clean returns the cleaned forms of the valid paths.
 func (s *subject) clean(names []string) []string {
 	var out []string
 	for _, name := range names {
@@ -103,7 +103,8 @@ func (s *subject) clean(names []string) []string {
 	return out
 }
 
-// implementation: whoever completes a turn of the phase of that name has changed the product, unless an earlier turn has.
+// implementation requires a completed turn of the phase implementation to change the product, unless an earlier turn
+// has.
 func (s *subject) implementation(f *faults, delivered []string) {
 	if s.authority != protocol.Authoritative || s.phase != "implementation" || !s.completed() {
 		return
@@ -114,21 +115,21 @@ func (s *subject) implementation(f *faults, delivered []string) {
 		if !slices.ContainsFunc(s.History, func(h protocol.HistoryEntry) bool {
 			return h.Phase == s.phase && h.Status == string(protocol.ResultCompleted) && slices.ContainsFunc(h.FilesChanged, product)
 		}) {
-			f.add("no_product_change", "files_changed", "a completed turn of the phase implementation changed no product file",
+			f.add("no_product_change", "files_changed", "a completed turn in the phase implementation changed no product file",
 				"at least one file of the product, or another status")
 		}
 	case !slices.ContainsFunc(products, func(p string) bool { return !test(p) }):
-		f.warnf("the turn of the phase implementation changed tests only: %s", strings.Join(cutList(products), ", "))
+		f.warnf("the turn in the phase implementation changed only tests: %s", strings.Join(cutList(products), ", "))
 	}
 }
 
-// proposal checks proposed_changes, which is all that a runtime without the workspace can hand over.
+// proposal checks proposed_changes, the only output of a runtime without the workspace.
 func (s *subject) proposal(f *faults) {
 	changes, _ := items(s.get("proposed_changes"))
 	runtime := s.Config.Runtimes.At(filled(s.get("runtime_id"))).Type
 	if s.authority == protocol.Proposed && (runtime == protocol.RuntimeAPIProxy || runtime == protocol.RuntimeRemoteAgent) &&
 		s.completed() && len(changes) == 0 && !s.completion() {
-		f.add("missing_proposed_changes", "proposed_changes", "a completed turn of the runtime type "+runtime+" proposes no changes",
+		f.add("missing_proposed_changes", "proposed_changes", "a completed turn on the runtime type "+runtime+" proposes no changes",
 			"the proposed files, each with path, action and content")
 	}
 	for i, raw := range changes {
@@ -141,7 +142,7 @@ func (s *subject) proposal(f *faults) {
 		case !slices.Contains([]string{"create", "modify", "delete"}, action):
 			f.add("invalid_enum_value", field+".action", "is "+shown(orNull(o.At("action"))), "create, modify or delete")
 		case action != "delete" && protocol.Kind(o.At("content")) != "string":
-			f.add("missing_field", field+".content", "is missing, and the action is "+action, "the whole new content of the file")
+			f.add("missing_field", field+".content", "is missing, but the action is "+action, "the whole new content of the file")
 		}
 	}
 }

@@ -1,9 +1,9 @@
 package turnresult
 
-// assignmentStage checks that the result is for the turn that is active, and by the one that it was assigned to.
+// assignmentStage checks that the result belongs to the active turn, and comes from its role and runtime.
 func assignmentStage(s *subject, f *faults) {
 	if s.Turn == nil {
-		f.add("no_active_turn", "turn_id", "no turn is active", "a turn that was assigned before its result is staged")
+		f.add("no_active_turn", "turn_id", "no turn is active", "an assigned turn before a staged result")
 		return
 	}
 	for _, id := range []struct{ kind, field, want, what string }{

@@ -19,19 +19,19 @@ type DecodeError struct {
 	Message      string
 }
 
-// Error names the place.
+// Error names the position.
 func (e *DecodeError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
 }
 
-// Decode reads a staged text. It takes a byte order mark, UTF-16 behind one, and one JSON object that stands in a fenced block
-// or in prose; what it did is in the changes. Several objects, or none, are a *DecodeError, and so is a key that stands twice
+// Decode parses a staged text. It accepts a byte order mark, UTF-16 after one, and one JSON object in a fenced block or
+// in prose; the changes list what it did. Several objects, or none, are a *DecodeError, and so is a duplicate key
 // anywhere: two readers would see two different results.
 func Decode(data []byte) (protocol.RawResult, []protocol.Change, error) {
 	whole, changes := unwrap(data)
 	trimmed := bytes.TrimSpace(whole)
 	if len(trimmed) == 0 {
-		return protocol.RawResult{}, nil, &DecodeError{1, 1, "there is nothing"}
+		return protocol.RawResult{}, nil, &DecodeError{1, 1, "the file is empty"}
 	}
 	err := syntax(trimmed)
 	if err == nil {
@@ -41,9 +41,9 @@ func Decode(data []byte) (protocol.RawResult, []protocol.Change, error) {
 	start, block, rationale, found := find(whole)
 	switch {
 	case found > 1:
-		return protocol.RawResult{}, nil, errorAt(whole, start, "a second JSON object begins: write the turn result alone")
+		return protocol.RawResult{}, nil, errorAt(whole, start, "a second JSON object begins here: write only the turn result")
 	case found == 0 && trimmed[0] != '{':
-		return protocol.RawResult{}, nil, errorAt(whole, bytes.Index(whole, trimmed), "this is no JSON object, and the text holds none")
+		return protocol.RawResult{}, nil, errorAt(whole, bytes.Index(whole, trimmed), "the text contains no JSON object")
 	case found == 0:
 		return protocol.RawResult{}, nil, errorAt(whole, bytes.Index(whole, trimmed)+place(err, trimmed), "this is not JSON: "+err.Error())
 	}
@@ -56,7 +56,7 @@ func Decode(data []byte) (protocol.RawResult, []protocol.Change, error) {
 		Normalized: null, Rationale: rationale}), nil
 }
 
-// unwrap takes off a byte order mark and turns what it says into UTF-8.
+// unwrap removes a byte order mark and converts to UTF-8.
 func unwrap(data []byte) ([]byte, []protocol.Change) {
 	change := func(what, rationale string) protocol.Change {
 		return protocol.Change{Field: "$", Original: encode(what), Normalized: encode("UTF-8"), Rationale: rationale}
@@ -82,13 +82,13 @@ func unwrap(data []byte) ([]byte, []protocol.Change) {
 	return data, nil
 }
 
-// syntax is the syntax error of a JSON text; nil when it is one.
+// syntax is the syntax error of a JSON text; nil if it is valid.
 func syntax(data []byte) error {
 	var raw json.RawMessage
 	return json.Unmarshal(data, &raw)
 }
 
-// place is the offset that a syntax error is at.
+// place is the offset of a syntax error.
 func place(err error, data []byte) int {
 	var s *json.SyntaxError
 	if errors.As(err, &s) && s.Offset > 0 {
@@ -110,7 +110,7 @@ func decodeObject(whole []byte, offset int, block []byte) (protocol.RawResult, e
 		return protocol.RawResult{}, errorAt(whole, offset, "this is the "+kind+" of a JSON text; a turn result is an object")
 	}
 	if key, twin := twin(block); twin >= 0 {
-		return protocol.RawResult{}, errorAt(whole, offset+twin, fmt.Sprintf("the key %q stands twice in one object", cut(key)))
+		return protocol.RawResult{}, errorAt(whole, offset+twin, fmt.Sprintf("the key %q appears twice in one object", cut(key)))
 	}
 	var raw protocol.RawResult
 	if err := json.Unmarshal(block, &raw); err != nil {
@@ -119,7 +119,7 @@ func decodeObject(whole []byte, offset int, block []byte) (protocol.RawResult, e
 	return raw, nil
 }
 
-// twin finds a key that stands twice in one object, and where; -1 when there is none. The text is valid JSON.
+// twin finds a duplicate key of an object, and its offset; -1 if there is none. The text is valid JSON.
 func twin(data []byte) (string, int) {
 	type level struct {
 		keys  map[string]bool // nil in an array
@@ -171,8 +171,8 @@ type span struct {
 	block []byte
 }
 
-// find looks for the turn result in a text that is more than JSON: a fenced block, or an object in prose, that has a key only
-// turn results have; then a fenced block that is the only one. With more than one it is the second that is given.
+// find locates the turn result in a text that is more than JSON: a fenced block, or an object in prose, that has a key
+// only turn results have; otherwise the only fenced block. If there are several, it returns the second.
 func find(data []byte) (start int, block []byte, rationale string, found int) {
 	fenced := inFences(data)
 	likely := slices.DeleteFunc(slices.Clone(fenced), func(s span) bool { return !looksLikeResult(s.block) })
@@ -216,8 +216,8 @@ func inFences(data []byte) []span {
 	return found
 }
 
-// inProse finds the objects of a text that look like turn results; what braces of sentences and of broken objects hold does not.
-// The work is bounded by the length of the text, whatever braces it has.
+// inProse finds the objects in a text that look like turn results, ignoring braces of sentences and of broken objects.
+// The work is linear in the length of the text, whatever braces it has.
 func inProse(data []byte) []span {
 	var found []span
 	budget := 4*len(data) + 1<<16
@@ -231,7 +231,7 @@ func inProse(data []byte) []span {
 		if err := json.NewDecoder(bytes.NewReader(data[offset:])).Decode(&raw); err != nil {
 			var s *json.SyntaxError
 			if !errors.As(err, &s) {
-				break // the text ends inside of this object, and what it holds is no result of its own
+				break // the text ends inside this object, and its members are not results
 			}
 			budget -= int(s.Offset) + 512
 			offset++

@@ -71,8 +71,8 @@ func TestDecodeRefuses(t *testing.T) {
 		line, column int
 		message      string
 	}{
-		{"nothing", "", 1, 1, "nothing"},
-		{"blank", " \n\t", 1, 1, "nothing"},
+		{"nothing", "", 1, 1, "empty"},
+		{"blank", " \n\t", 1, 1, "empty"},
 		{"prose", "\n  done", 2, 3, "no JSON object"},
 		{"array", "[1]", 1, 1, "array"},
 		{"string", "\n\"done\"", 2, 1, "string"},
@@ -83,9 +83,9 @@ func TestDecodeRefuses(t *testing.T) {
 		{"two results", small + "\n" + small, 2, 1, "second JSON object"},
 		{"two fenced results", "```\n" + small + "\n```\n```\n" + small + "\n```", 5, 1, "second JSON object"},
 		{"two fenced objects", "```\n{\"a\":1}\n```\n```\n{\"b\":1}\n```", 5, 1, "second JSON object"},
-		{"twin key", "{\"turn_id\":\"a\",\n\"turn_id\":\"b\"}", 2, 9, `"turn_id" stands twice`},
-		{"inner twin key", `{"turn_id":"a","decisions":[{"id":"1","x":[{"y":{}}],"id":"2"}]}`, 1, 57, `"id" stands twice`},
-		{"twin key in a fence", "ok\n```\n{\"turn_id\":\"a\",\"turn_id\":\"b\"}\n```", 3, 24, "stands twice"},
+		{"twin key", "{\"turn_id\":\"a\",\n\"turn_id\":\"b\"}", 2, 9, `"turn_id" appears twice`},
+		{"inner twin key", `{"turn_id":"a","decisions":[{"id":"1","x":[{"y":{}}],"id":"2"}]}`, 1, 57, `"id" appears twice`},
+		{"twin key in a fence", "ok\n```\n{\"turn_id\":\"a\",\"turn_id\":\"b\"}\n```", 3, 24, "appears twice"},
 		{"braces without end", strings.Repeat("{", 1<<18), 1, 2, "not JSON"},
 		{"open objects without end", strings.Repeat(`{"a":`, 1<<16), 1, 0, "not JSON"},
 		{"deep", strings.Repeat("[", 1<<18), 1, 0, ""},

@@ -9,9 +9,9 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// steps mend what agents nearly get right, in the protocol's order; the numbers are those of the original. Its step 13 is not
-// among them: it declared the exit code of a failing command to be the expected one. Such a result is a fault of the verification
-// stage. No step turns a failing check into a passing one.
+// steps correct common mistakes of agents, in the protocol's order; the numbers are those of the original. Its step 13
+// is left out: it declared the exit code of a failing command to be the expected one. Such a result is a fault of the
+// verification stage. No step turns a failing check into a passing one.
 var steps = []func(*pass){
 	(*pass).keys,          // keys in another case
 	(*pass).runID,         // 1
@@ -38,8 +38,8 @@ var steps = []func(*pass){
 	(*pass).legalRole,     // 24
 }
 
-// Normalize mends a result and lists every change. The steps are repeated until nothing changes, since a later one may give an
-// earlier one its reason: what was normalized is normal. in.Raw stays as it is.
+// Normalize corrects a result and lists every change. The steps are repeated until nothing changes, since a later one
+// may enable an earlier one: it is idempotent. in.Raw is not changed.
 func Normalize(in Input) (protocol.RawResult, []protocol.Change) {
 	p := newPass(in)
 	for range 4 {
@@ -54,7 +54,7 @@ func Normalize(in Input) (protocol.RawResult, []protocol.Change) {
 	return p.raw, p.changes
 }
 
-// pass is a result on its way through the steps, with what they ask about.
+// pass is a result on its way through the steps, with the data that they depend on.
 type pass struct {
 	raw     object
 	changes []protocol.Change
@@ -101,7 +101,7 @@ func newPass(in Input) *pass {
 	return p
 }
 
-// set replaces a value of the result and lists the change; original is what stood there, in full.
+// set replaces a value of the result and lists the change; original is the previous value in full.
 func (p *pass) set(key string, value json.RawMessage, rationale string) {
 	p.list(key, p.raw.At(key), value, rationale)
 	p.raw.Set(key, value)
@@ -117,7 +117,7 @@ func (p *pass) list(field string, original, normalized json.RawMessage, rational
 	p.changes = append(p.changes, protocol.Change{Field: field, Original: orNull(original), Normalized: orNull(normalized), Rationale: rationale})
 }
 
-// next is the phase after the current one; empty in the last and in an unknown one.
+// next is the phase after the current one; empty for the last and an unknown one.
 func (p *pass) next() string {
 	if p.phase < 0 || p.phase+1 >= len(p.phases) {
 		return ""
@@ -134,7 +134,7 @@ func (p *pass) completed() bool {
 	return filled(p.raw.At("status")) == string(protocol.ResultCompleted)
 }
 
-// request is the phase that is asked for.
+// request is the requested phase.
 func (p *pass) request() string { return filled(p.raw.At("phase_transition_request")) }
 
 func (p *pass) completion() bool { return isTrue(p.raw.At("run_completion_request")) }
@@ -145,7 +145,7 @@ func (p *pass) filesListed() bool {
 	return len(l) > 0
 }
 
-// allowedRole is the role that may follow: the first one that is not this one.
+// allowedRole is the first role that may follow, other than this one.
 func (p *pass) allowedRole() string {
 	for _, r := range p.allowed {
 		if r != p.role {
@@ -158,8 +158,8 @@ func (p *pass) allowedRole() string {
 	return ""
 }
 
-// bad reports whether the result itself says that something stands in the way: a check that failed, or an objection that
-// blocks. Nothing is then inferred in its favour.
+// bad reports whether the result itself contains an obstacle: a failed check, or a blocking objection. Nothing is then
+// inferred in its favour.
 func (p *pass) bad() bool {
 	if v, ok := members(p.raw.At("verification")); ok && filled(v.At("status")) == protocol.VerificationFail {
 		return true
@@ -177,7 +177,7 @@ func (p *pass) keys() {
 	p.changes = append(p.changes, changes...)
 }
 
-// runID: the run belongs to the orchestrator. A result of this very turn inherits it.
+// runID adds a missing run_id if the result clearly belongs to this turn.
 func (p *pass) runID() {
 	if p.run == "" || p.turn == "" || p.turnRun != "" && p.turnRun != p.run {
 		return
@@ -190,8 +190,8 @@ func (p *pass) runID() {
 	}
 }
 
-// files: the other spellings of files_changed, objects for paths, paths with detours, and the staged result itself, which every
-// turn writes.
+// files handles the other spellings of files_changed, objects instead of paths, paths with detours, and the staged
+// result itself, which every turn writes.
 func (p *pass) files() {
 	if modified := p.raw.At("files_modified"); !p.raw.Has("files_changed") && protocol.Kind(modified) == "array" {
 		p.set("files_changed", modified, "files_modified_renamed_to_files_changed")
@@ -234,7 +234,7 @@ func (p *pass) files() {
 	}
 }
 
-// ownStaging reports whether the path is this turn's staged result or stands beside it.
+// ownStaging reports whether the path is this turn's staged result or lies next to it.
 func (p *pass) ownStaging(name string) bool {
 	name = strings.TrimPrefix(name, "./")
 	if name == protocol.StagingDir+"/turn-result.json" {
@@ -280,7 +280,7 @@ func (p *pass) summary() {
 	}
 }
 
-// inferredArtifact is the type of an artifact that says none: by files_changed, and by what the role may hand over.
+// inferredArtifact is the type of an artifact without one: by files_changed, and by what the role may deliver.
 func (p *pass) inferredArtifact() string {
 	switch {
 	case p.reviewOnly() || !p.filesListed() && p.authority != protocol.Proposed:
@@ -320,7 +320,8 @@ var statusWords = map[string]protocol.ResultStatus{"complete": protocol.ResultCo
 
 var checkWords = map[string]string{"passed": protocol.VerificationPass, "failed": protocol.VerificationFail, "skip": protocol.VerificationSkipped}
 
-// words: synonyms of the enumerations, among them those of the first edition and of the specification's own example.
+// words replaces synonyms of the enumerations, among them those of the first edition and of the specification's own
+// example.
 func (p *pass) words() {
 	if s, ok := text(p.raw.At("status")); ok {
 		low := strings.ToLower(strings.TrimSpace(s))

@@ -12,7 +12,8 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// decisions: ids by position, statement and rationale from the fields that agents put them in, a category that exists.
+// decisions fills in ids by position, statement and rationale from the fields that agents use for them, and a known
+// category.
 func (p *pass) decisions() {
 	list, ok := items(p.raw.At("decisions"))
 	if !ok {
@@ -44,7 +45,7 @@ func (p *pass) decisions() {
 	}
 }
 
-// objections: ids by position, and the statement from summary or detail.
+// objections fills in ids by position, and the statement from summary or detail.
 func (p *pass) objections() {
 	list, ok := items(p.raw.At("objections"))
 	if !ok {
@@ -67,8 +68,8 @@ func (p *pass) objections() {
 	}
 }
 
-// ids gives elements with a malformed id, or with one that an earlier element has, the id of their position, or the next
-// that is free. What was renamed goes into renamed.
+// ids replaces a malformed or duplicate id by the id of its element's position, or by the next free one. Renamed ids
+// are added to renamed.
 func (p *pass) ids(key string, list []json.RawMessage, prefix string, pattern *regexp.Regexp, renamed map[string]string) bool {
 	taken := map[string]bool{}
 	objects := make([]*object, len(list))
@@ -109,7 +110,7 @@ func (p *pass) member(field string, o *object, key string, value json.RawMessage
 	o.Set(key, value)
 }
 
-// copyText fills a blank text of an element from the first of others that has one.
+// copyText fills an empty text of an element from the first non-empty one of others.
 func (p *pass) copyText(field string, o *object, key string, from ...string) {
 	raw := o.At(key)
 	if _, isText := text(raw); filled(raw) != "" || protocol.Is(raw) && !isText {
@@ -123,7 +124,8 @@ func (p *pass) copyText(field string, o *object, key string, from ...string) {
 	}
 }
 
-// checkStatus: what a verification without a status says by its exit code. A failing command among the evidence makes it fail.
+// checkStatus derives a missing status of a verification from its exit code. A failing command among the evidence makes
+// it fail.
 func (p *pass) checkStatus() {
 	v, ok := members(p.raw.At("verification"))
 	if !ok || protocol.Is(v.At("status")) {
@@ -151,9 +153,9 @@ func failing(v object) bool {
 
 var failureWords = lazy.Regexp(`(?i)fail|error|broken|crash|timeout|timed.out|non.?zero|exit|return|\bred\b|false`)
 
-// evidence: entries that are notes, not commands, move into the summary; a produced file without a disposition is an artifact.
-// A note that speaks of a failure stays where it is, and so do all beside a failing command: moved into the summary they
-// could explain it away.
+// evidence moves entries that are notes, not commands, into the summary; a produced file without a disposition is an
+// artifact. A note that mentions a failure stays where it is, and so do all notes next to a failing command: in the
+// summary they could explain it away.
 func (p *pass) evidence() {
 	v, ok := members(p.raw.At("verification"))
 	if !ok {
@@ -186,7 +188,7 @@ func (p *pass) evidence() {
 	p.put("verification", &v, "evidence_summary", encode(strings.Join(notes, "; ")), "evidence_notes_added")
 }
 
-// noteOf is a note as a sentence: its type and what else it says.
+// noteOf is a note as a sentence: its type and its text.
 func noteOf(e object) string {
 	var parts []string
 	for key, raw := range e.All() {
@@ -233,7 +235,7 @@ func (p *pass) produced(v *object) {
 	}
 }
 
-// cleanPath gives the path of an element its clean form.
+// cleanPath replaces the path of an element by its clean form.
 func (p *pass) cleanPath(field string, o *object) {
 	name, ok := text(o.At("path"))
 	if !ok {
@@ -257,7 +259,8 @@ func (p *pass) artifactType() {
 	}
 }
 
-// emptyArtifact: a workspace in which nothing changed is a review, where the turn says in another way that it changed nothing.
+// emptyArtifact changes a workspace artifact without changed files to a review, if the turn says elsewhere that it
+// changed nothing.
 func (p *pass) emptyArtifact() {
 	a, ok := members(p.raw.At("artifact"))
 	if !ok || p.filesListed() || filled(a.At("type")) != protocol.ArtifactWorkspace {
@@ -302,7 +305,7 @@ func (p *pass) status() {
 	}
 }
 
-// artifacts: objects of artifacts_created become strings, paths of proposed_changes their clean form.
+// artifacts replaces objects of artifacts_created by strings, and paths of proposed_changes by their clean form.
 func (p *pass) artifacts() {
 	if list, ok := items(p.raw.At("artifacts_created")); ok {
 		changed := false

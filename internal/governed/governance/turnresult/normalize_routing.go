@@ -8,8 +8,8 @@ import (
 	"github.com/drawbar/drawbar/internal/base/lazy"
 )
 
-// gateName: a request that names an exit gate means the phase behind that gate, or the end of the run behind the last. A blank
-// request is none.
+// gateName replaces the name of an exit gate in a request by the phase after that gate, or by the end of the run after
+// the last. A blank request is removed.
 func (p *pass) gateName() {
 	if s, ok := text(p.raw.At("phase_transition_request")); ok && strings.TrimSpace(s) == "" {
 		p.set("phase_transition_request", null, "blank_phase_request_removed")
@@ -37,12 +37,12 @@ func (p *pass) gateName() {
 var (
 	harmlessPhrases = lazy.Regexp(`\b(no|without( any)?|zero) (open |remaining |known |further )?block(ers?|ing \w+)\b|\bnon-?blocking\b|\bunblocked\b`)
 	affirmativeWord = lazy.Regexp(`\b(approved?|approves|ship|ready|pass|passe[sd]|good|accepted|acceptable|green|proceed|completed?|done|lgtm|satisfie[sd]|signed[ -]?off)\b`)
-	// A question, a condition and a wish for a person are no approval, whatever else they say.
+	// A question, a condition and a wish for a person are not an approval, whatever else they contain.
 	hinderingWord = lazy.Regexp(`\b(critical|securit|fail|block|cannot|regress|vulnerab|reject|unsafe|broken|bug|need|requir|decid|decision|question|unclear|ambiguous|unknown|whether|confirm|await|wait|until|unless|missing|lack|incomplete|credential|unable|human|person|operator|choose|choice|conflict|concern|risk|issue|problem|error|wrong|except)|` +
 		`\b(can't|can not|must|not|never|no|nobody|which|who|what|when|where|how|before|if|or|ask|please|should|but|access|todo)\b|n't\b|\?`)
 )
 
-// affirmative: a reviewer who asks for a person only to say that all is well has completed.
+// affirmative completes the turn of a reviewer who asks for a person only to report that all is well.
 func (p *pass) affirmative() {
 	reason, isText := text(p.raw.At("needs_human_reason"))
 	if !p.reviewOnly() || p.phase < 0 || !isText || filled(p.raw.At("status")) != string(protocol.ResultNeedsHuman) || p.held() {
@@ -61,14 +61,14 @@ func (p *pass) affirmative() {
 	p.moveOn(why)
 }
 
-// held reports whether nothing may be inferred in the turn's favour: its own words are against it, it is a part of somebody's
-// work, it hands on work, or it reviews work that lacks decisions.
+// held reports whether nothing may be inferred in the turn's favour: its own text is against it, it is a delegated
+// turn, it delegates, or it reviews work that lacks decisions.
 func (p *pass) held() bool {
 	delegations, _ := items(p.raw.At("delegations"))
 	return p.bad() || p.child || p.unmet || len(delegations) > 0
 }
 
-// moveOn requests the next phase, or in the last one the end of the run, where the turn requests neither.
+// moveOn requests the next phase, or in the last one the end of the run, if the turn requests neither.
 func (p *pass) moveOn(why string) {
 	if p.request() != "" || p.completion() {
 		return
@@ -80,7 +80,7 @@ func (p *pass) moveOn(why string) {
 	}
 }
 
-// reviewEnd: a reviewer who has completed and requests nothing moves the run on.
+// reviewEnd advances the run when a reviewer has completed and requests nothing.
 func (p *pass) reviewEnd() {
 	if !p.reviewOnly() || !p.completed() || protocol.Is(p.raw.At("run_completion_request")) || p.request() != "" || p.held() {
 		return
@@ -91,7 +91,7 @@ func (p *pass) reviewEnd() {
 	p.moveOn("lifecycle_request_inferred_for_completed_review")
 }
 
-// skipping: whoever writes may not skip a phase; the request is read as one for the next phase, and the next role with it.
+// skipping replaces a writer's request that skips a phase by one for the next phase, and adjusts the next role.
 func (p *pass) skipping() {
 	if p.reviewOnly() || p.authority == "" || !p.completed() || p.phase < 0 || p.completion() {
 		return
@@ -111,7 +111,7 @@ func (p *pass) skipping() {
 	}
 }
 
-// backward: a reviewer's request for a phase that does not exist or lies behind is one to move on.
+// backward replaces a reviewer's request for an unknown or earlier phase by one to advance.
 func (p *pass) backward() {
 	asked := p.request()
 	if !p.reviewOnly() || !p.completed() || p.phase < 0 || asked == "" || p.completion() || p.held() {
@@ -129,7 +129,7 @@ func (p *pass) backward() {
 	p.set("run_completion_request", encode(true), why)
 }
 
-// legalRole: after the end comes a person; else a completed turn is followed by a role that may follow.
+// legalRole corrects the next role: a person after the end, else a role that may follow a completed turn.
 func (p *pass) legalRole() {
 	raw := p.raw.At("proposed_next_role")
 	role, isText := text(raw)
@@ -146,7 +146,7 @@ func (p *pass) legalRole() {
 		return
 	}
 	if next := p.next(); next != "" && p.request() == next && followsIn(p.routing, next, role) {
-		return // it is proposed for the phase that is asked for
+		return // it is proposed for the requested phase
 	}
 	p.set("proposed_next_role", encode(p.allowedRole()), "routing_illegal_for_phase_"+p.phases[p.phase])
 }

@@ -13,19 +13,19 @@ import (
 
 var (
 	drivePattern = lazy.Regexp(`^[A-Za-z]:`)
-	// shortPattern are the names that Windows gives to .git and .agentxchain besides their own.
+	// shortPattern matches Windows' short names of .git and .agentxchain.
 	shortPattern = lazy.Regexp(`^(git|agentx)~\d+$`)
 )
 
-// maxPath is as long as a path can be on the systems that Drawbar runs on.
+// maxPath is the longest path on the supported systems.
 const maxPath = 4096
 
 const relativePath = "a path relative to the project's root, with slashes, that stays inside it"
 
-// LexicalPath is the clean form of a path that a result names: relative, with slashes, without detours. It is a fault of the
-// artifact stage when the path is empty, absolute on any system, climbs out of the project, cannot be a path, or names what
-// belongs to git or to the orchestrator, in any case and in the other spellings that Windows and macOS take for the same name.
-// Links are not followed: what a path resolves to is for internal/governed/workspace to say. The fault has no Field.
+// LexicalPath is the clean form of a path that a result names: relative, with slashes, without detours. It is a fault
+// of the artifact stage if the path is empty, absolute on any system, leads out of the project, is not a valid path, or
+// belongs to git or to the orchestrator, in any case and in the other spellings that Windows and macOS accept for the
+// same name. Links are not followed: internal/governed/workspace resolves paths. The fault has no Field.
 func LexicalPath(p string) (clean string, fault *Fault) {
 	bad := func(kind, message, expected string) (string, *Fault) {
 		return "", &Fault{Stage: protocol.StageArtifact, Type: kind, Path: p, Message: message, Expected: expected}
@@ -36,7 +36,7 @@ func LexicalPath(p string) (clean string, fault *Fault) {
 	case len(p) > maxPath:
 		return bad("invalid_path", fmt.Sprintf("%s... has %d bytes", quoted(p[:40]), len(p)), fmt.Sprintf("a path of at most %d bytes", maxPath))
 	case !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl):
-		return bad("invalid_path", quoted(p)+" has characters that no path may have", relativePath)
+		return bad("invalid_path", quoted(p)+" has characters that are not allowed in a path", relativePath)
 	}
 	s := strings.ReplaceAll(p, `\`, "/")
 	if strings.HasPrefix(s, "/") || drivePattern().MatchString(s) || strings.HasPrefix(strings.ToLower(s), "file:") {
@@ -57,16 +57,17 @@ func LexicalPath(p string) (clean string, fault *Fault) {
 		}
 		names[i] = folded
 		if folded == ".git" || shortPattern().MatchString(folded) && strings.HasPrefix(folded, "git") {
-			return bad("reserved_path_violation", quoted(p)+" belongs to git, which only Drawbar commits with", "files of the project")
+			return bad("reserved_path_violation", quoted(p)+" belongs to git, and only Drawbar commits", "files of the project")
 		}
 	}
 	if folded := strings.Join(names, "/"); folded == protocol.Dir || protocol.Reserved(folded) || shortPattern().MatchString(names[0]) {
-		return bad("reserved_path_violation", quoted(p)+" is a reserved path: the orchestrator keeps its record there", "files of the project")
+		return bad("reserved_path_violation", quoted(p)+" is reserved for the orchestrator's record", "files of the project")
 	}
 	return clean, nil
 }
 
-// foldName is a file name as systems compare it that ignore case, trailing dots and spaces, streams and invisible characters.
+// foldName is a file name as compared by systems that ignore case, trailing dots and spaces, streams and invisible
+// characters.
 func foldName(name string) string {
 	if before, _, _ := strings.Cut(name, ":"); before != "" {
 		name = before
@@ -84,7 +85,7 @@ func foldName(name string) string {
 	}, name)
 }
 
-// product reports whether a clean path is the project's own: not planning, not a review, not what turns stage.
+// product reports whether a clean path is the project's own: not planning, reviews or staging.
 func product(clean string) bool {
 	return !reviewable(clean) && !strings.HasPrefix(clean, protocol.StagingDir+"/")
 }
@@ -96,5 +97,5 @@ func reviewable(clean string) bool {
 
 var testPattern = lazy.Regexp(`(?i)(^|/)(tests?|__tests__|spec|specs)/|(_test|\.test|\.spec|_spec)\.[a-z0-9]+$|(^|/)test_[^/]*\.py$`)
 
-// test reports whether a path is that of a test.
+// test reports whether a path looks like a test.
 func test(clean string) bool { return testPattern().MatchString(clean) }

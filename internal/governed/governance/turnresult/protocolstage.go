@@ -10,14 +10,14 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// maxDelegations is how many roles one turn may give work to.
+// maxDelegations is how many delegations one turn may make.
 const maxDelegations = 5
 
-// protocolStage checks what the turn asks of the run.
+// protocolStage checks what the turn requests of the run.
 func protocolStage(s *subject, f *faults) {
 	if s.completion() && s.request() != "" {
 		f.add("mutually_exclusive_requests", "run_completion_request", "phase_transition_request and run_completion_request cannot both be present",
-			"one of them, and null for the other")
+			"only one of them")
 	}
 	s.challenge(f)
 	s.nextRole(f)
@@ -25,17 +25,17 @@ func protocolStage(s *subject, f *faults) {
 	s.delegations(f)
 	s.review(f)
 	if filled(s.get("status")) == string(protocol.ResultNeedsHuman) && filled(s.get("needs_human_reason")) == "" {
-		f.warnf("the status is needs_human, and needs_human_reason does not say what a person is needed for")
+		f.warnf("the status is needs_human, but needs_human_reason does not say why a person is needed")
 	}
 }
 
-// challenge: agreeing blindly is a violation. A reviewer must object unless the rules say otherwise, a role of the first
-// edition always.
+// challenge requires an objection: from a reviewer unless the rules disable it, from a role of the first edition
+// always.
 func (s *subject) challenge(f *faults) {
 	if list, _ := items(s.get("objections")); len(list) > 0 {
 		return
 	}
-	const want = "at least one objection: the weakest point of what was done, with a severity"
+	const want = "at least one objection: the weakest point of the work, with a severity"
 	switch {
 	case s.authority == protocol.ReviewOnly && (s.Config.Rules.Challenge() || s.role.FirstEdition()):
 		f.add("challenge_requirement_violated", "objections", "review_only role must raise at least one objection", want)
@@ -44,7 +44,7 @@ func (s *subject) challenge(f *faults) {
 	}
 }
 
-// allowed are the roles that routing lets follow in the current phase; false when it does not say.
+// allowed are the roles that may follow in the current phase; false if routing does not restrict them.
 func (s *subject) allowed() ([]string, bool) {
 	r, ok := s.Config.Phase(s.phase)
 	return r.AllowedNextRoles, ok && len(r.AllowedNextRoles) > 0
@@ -84,7 +84,7 @@ func (s *subject) transition(f *faults) {
 	here := slices.Index(phases, s.phase)
 	switch i := slices.Index(phases, asked); {
 	case i < 0:
-		f.add("unknown_phase", "phase_transition_request", quoted(asked)+" is no phase of routing", nextPhase(phases, here))
+		f.add("unknown_phase", "phase_transition_request", quoted(asked)+" is not a phase in routing", nextPhase(phases, here))
 	case here >= 0 && i != here+1:
 		f.add("phase_order_violation", "phase_transition_request", quoted(asked)+" does not follow "+quoted(s.phase), nextPhase(phases, here))
 	}
@@ -121,7 +121,7 @@ func (s *subject) delegations(f *faults) {
 		field := shape.Item("delegations", i)
 		id, role := filled(d.At("id")), filled(d.At("to_role"))
 		if seen[id] {
-			f.add("duplicate_delegation_id", field+".id", quoted(id)+" stands twice", "every id once")
+			f.add("duplicate_delegation_id", field+".id", quoted(id)+" appears twice", "unique ids")
 		}
 		seen[id] = true
 		switch {
@@ -135,7 +135,7 @@ func (s *subject) delegations(f *faults) {
 	}
 }
 
-// review: who reviews delegated work may not move the run on while decisions that were asked for are missing.
+// review: a turn that reviews delegated work must not advance the run while required decisions are missing.
 func (s *subject) review(f *faults) {
 	if s.Turn == nil {
 		return
@@ -146,10 +146,10 @@ func (s *subject) review(f *faults) {
 	}
 	what := "decisions of delegated work are missing: " + strings.Join(missing, "; ")
 	if s.request() != "" {
-		f.add("delegation_review_unmet", "phase_transition_request", what, "null, until they are made")
+		f.add("delegation_review_unmet", "phase_transition_request", what, "null until they are made")
 	}
 	if s.completion() {
-		f.add("delegation_review_unmet", "run_completion_request", what, "null, until they are made")
+		f.add("delegation_review_unmet", "run_completion_request", what, "null until they are made")
 	}
 }
 

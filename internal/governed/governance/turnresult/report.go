@@ -7,12 +7,12 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// Input is a staged result and what it is held against. Raw is not changed by anything in this package.
+// Input is a staged result and what it is checked against. Nothing in this package changes Raw.
 type Input struct {
 	Raw     protocol.RawResult
 	Config  *protocol.Config
 	State   *protocol.State
-	Turn    *protocol.Turn          // the active turn that the result is for; nil when there is none
+	Turn    *protocol.Turn          // the active turn that the result belongs to; nil if there is none
 	History []protocol.HistoryEntry // of this run
 	// NormalizeArtifact is the operator's word that an empty workspace artifact is a review.
 	NormalizeArtifact bool
@@ -21,14 +21,14 @@ type Input struct {
 // Fault is one thing that is wrong with a result.
 type Fault struct {
 	Stage    protocol.Stage `json:"stage"`
-	Type     string         `json:"type"`               // machine word, such as missing_field or reserved_path_violation
+	Type     string         `json:"type"`               // for programs, such as missing_field or reserved_path_violation
 	Field    string         `json:"field"`              // path into the result, such as files_changed[0]
-	Path     string         `json:"path,omitempty"`     // the file it is about, as the result names it
+	Path     string         `json:"path,omitempty"`     // the file concerned, as the result names it
 	Message  string         `json:"message"`            // what is wrong
-	Expected string         `json:"expected,omitempty"` // what would be right
+	Expected string         `json:"expected,omitempty"` // what would be valid
 }
 
-// Error is the fault in one line: field, what is wrong, what is expected.
+// Error is the fault in one line: field, problem, expectation.
 func (f Fault) Error() string {
 	s := f.Message
 	if f.Field != "" {
@@ -40,10 +40,10 @@ func (f Fault) Error() string {
 	return s
 }
 
-// Report is the outcome of Validate. Faults are those of the failed stage, the one that names the report first.
+// Report is the outcome of Validate. Faults are those of the failed stage, its main one first.
 type Report struct {
 	Passed   []protocol.Stage
-	Failed   protocol.Stage // empty when all five passed
+	Failed   protocol.Stage // empty if all five passed
 	Faults   []Fault
 	Warnings []string
 	Result   *protocol.TurnResult // nil unless all five passed
@@ -52,7 +52,7 @@ type Report struct {
 // OK reports whether all five stages passed.
 func (r Report) OK() bool { return r.Failed == "" }
 
-// Class is the protocol's error class of the failed stage, such as schema_error; empty when all passed.
+// Class is the protocol's error class of the failed stage, such as schema_error; empty if all passed.
 func (r Report) Class() string {
 	if r.Failed == "" {
 		return ""
@@ -62,7 +62,7 @@ func (r Report) Class() string {
 
 // Unreadable is the report about a staged result that could not be read or decoded: a fault of the schema stage.
 func Unreadable(err error) Report {
-	f := Fault{Stage: protocol.StageSchema, Type: "unreadable_result", Field: "$", Message: err.Error(), Expected: "one JSON object, the turn result, and nothing else"}
+	f := Fault{Stage: protocol.StageSchema, Type: "unreadable_result", Field: "$", Message: err.Error(), Expected: "one JSON object, the turn result"}
 	var e *DecodeError
 	if errors.As(err, &e) {
 		f.Type = "invalid_json"
@@ -70,10 +70,10 @@ func Unreadable(err error) Report {
 	return Report{Failed: protocol.StageSchema, Faults: []Fault{f}}
 }
 
-// maxLines is how many faults an agent is told of at once.
+// maxLines bounds the faults listed for an agent.
 const maxLines = 100
 
-// Errors are the faults as lines for the agent that gets its result back; beyond a hundred they are counted.
+// Errors are the faults as lines for the agent whose result is rejected; beyond a hundred they are counted.
 func Errors(r Report) []string {
 	var lines []string
 	for i, f := range r.Faults {
@@ -94,7 +94,7 @@ func Warnings(changes []protocol.Change) []string {
 	return lines
 }
 
-// faults collects what one stage finds.
+// faults collects the findings of one stage.
 type faults struct {
 	stage    protocol.Stage
 	list     []Fault

@@ -5,8 +5,8 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// respell gives every key that is known but for its case its own spelling; when that is there already, the other is dropped: Go reads
-// JSON keys in any case, so it would be checked by nobody and read all the same.
+// respell corrects the case of keys that differ from a known one only in case; if the known one is also present, the
+// other is dropped: Go reads JSON keys in any case, so it would be read without being checked.
 func respell(n *shape.Node, path string, o object) (object, []protocol.Change) {
 	var changes []protocol.Change
 	had := o

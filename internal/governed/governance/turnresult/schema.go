@@ -23,12 +23,12 @@ var (
 )
 
 const (
-	maxEntries         = 1000 // more decisions or objections than anybody reads of one turn
+	maxEntries         = 1000 // the largest number of decisions or objections of one turn
 	placeholderPattern = `^<[^>]+>$`
 )
 
-// Keys is the shape of a result: the keys of its type, what their values may be, and the keys that normalization reads besides. It is
-// shared and must not be changed.
+// Keys is the shape of a result: the keys of its type, their values, and the additional keys that normalization reads.
+// It is shared and must not be changed.
 func Keys() *shape.Node { return table() }
 
 var table = sync.OnceValue(func() *shape.Node {
@@ -38,7 +38,7 @@ var table = sync.OnceValue(func() *shape.Node {
 	maySay, next, many := said.AnyText(), role, shape.Node{MaxItems: maxEntries}
 	next.Not = placeholderPattern
 	for _, r := range []struct {
-		path, want string // want: of required keys that are asked for by name
+		path, want string // want: of required keys that are requested by name
 		must       bool
 		shape.Node
 	}{
@@ -48,7 +48,7 @@ var table = sync.OnceValue(func() *shape.Node {
 		{"role", "the role's id from ASSIGNMENT.json", true, role},
 		{"runtime_id", "the runtime's id from ASSIGNMENT.json", true, text},
 		{"status", list(statuses), true, shape.One("", statuses...)},
-		{"summary", "a sentence about what was done", true, said},
+		{"summary", "one sentence on what was done", true, said},
 		{"decisions", "an array of decisions, which may be empty", true, many},
 		{"objections", "an array of objections, which only some roles may leave empty", true, many},
 		{"files_changed", "an array of the paths of changed files, which may be empty", true, shape.ListOf("", maySay)},
@@ -103,17 +103,17 @@ var table = sync.OnceValue(func() *shape.Node {
 	return &n
 })
 
-// formats are the types of faults of texts that do not match, and what is expected.
+// formats are the fault types of texts that do not match, with the expectation.
 var formats = sync.OnceValue(func() map[string][2]string {
 	return map[string][2]string{
-		protocol.RolePattern().String():       {"invalid_format", "the id of a role: lower case letters, digits, _ and -"},
+		protocol.RolePattern().String():       {"invalid_format", "a role id: lower-case letters, digits, _ and -"},
 		protocol.DecisionPattern().String():   {"invalid_decision_id_format", "DEC- and digits, such as DEC-001"},
 		protocol.ObjectionPattern().String():  {"invalid_objection_id_format", "OBJ- and digits, such as OBJ-001"},
 		protocol.DelegationPattern().String(): {"invalid_delegation_id_format", "del- and three digits, such as del-001"},
 	}
 })
 
-// schemaStage checks names, types and vocabularies. When keys are missing, they are all it reports.
+// schemaStage checks names, types and enumerations. If keys are missing, it reports only those.
 func schemaStage(s *subject, f *faults) {
 	for i := range table().Keys {
 		if k := &table().Keys[i]; k.Required && !s.Raw.Has(k.Name) {
@@ -137,13 +137,14 @@ func schemaStage(s *subject, f *faults) {
 		ids, _ := items(d.At("required_decision_ids"))
 		for j, id := range ids {
 			if slices.ContainsFunc(ids[:j], func(other json.RawMessage) bool { return string(other) == string(id) }) {
-				f.add("duplicate_required_decision_id", shape.Item(shape.Item("delegations", i)+".required_decision_ids", j), string(id)+" stands twice", "every id once")
+				f.add("duplicate_required_decision_id", shape.Item(shape.Item("delegations", i)+".required_decision_ids", j), string(id)+" appears twice", "unique ids")
 			}
 		}
 	}
 }
 
-// shapes reports what does not fit the table: in the stage of the verification what stands in its lists, in that of the schema the rest.
+// shapes reports what does not match the table: faults in its lists in the verification stage, others in the schema
+// stage.
 func (f *faults) shapes(s *subject, evidence bool) {
 	for _, x := range table().Check(shape.Parse(encode(s.Raw)), "") {
 		inside := strings.HasPrefix(x.Field, "verification.") && strings.Contains(x.Field, "[") && x.Wrong != shape.OtherCase && x.Wrong != shape.Forbidden
@@ -153,7 +154,7 @@ func (f *faults) shapes(s *subject, evidence bool) {
 	}
 }
 
-// shape says a fault in the words of results.
+// shape words a fault for results.
 func (f *faults) shape(x shape.Fault) {
 	n, raw := x.Node, json.RawMessage(x.Value.Raw())
 	kind := string(n.Kind)
@@ -175,7 +176,7 @@ func (f *faults) shape(x shape.Fault) {
 	case shape.IsBlank:
 		f.add("empty_required_field", x.Field, "is blank", "a text")
 	case shape.Forbidden:
-		f.add("unfilled_placeholder", x.Field, "still is the template's "+quoted(x.Value.Str()), "what the placeholder asks for")
+		f.add("unfilled_placeholder", x.Field, "is still the template's "+quoted(x.Value.Str()), "the value that the placeholder describes")
 	case shape.NotOneOf:
 		if x.Field == "schema_version" {
 			f.add("schema_version_invalid", x.Field, "is "+shown(raw), n.Want)
@@ -186,15 +187,15 @@ func (f *faults) shape(x shape.Fault) {
 		format := formats()[n.Pattern]
 		f.add(format[0], x.Field, "is "+quoted(x.Value.Str()), format[1])
 	case shape.TooMany:
-		f.add("too_many", x.Field, fmt.Sprintf("has %d entries", len(x.Value.Items)), fmt.Sprintf("at most %d: what matters", n.MaxItems))
+		f.add("too_many", x.Field, fmt.Sprintf("has %d entries", len(x.Value.Items)), fmt.Sprintf("at most %d: the important ones", n.MaxItems))
 	case shape.Twice:
-		f.add("ambiguous_key", x.Field, "stands twice", "every key once")
+		f.add("ambiguous_key", x.Field, "stands twice", "unique keys")
 	case shape.OtherCase:
-		f.add("ambiguous_key", x.Field, "a key differs from a known one in case only", x.Like)
+		f.add("ambiguous_key", x.Field, "a key differs from a known one only in case", x.Like)
 	}
 }
 
-// misfit reports a value of another kind, or one that its bounds keep out.
+// misfit reports a value of another type, or one that is out of bounds.
 func (f *faults) misfit(n *shape.Node, field string, raw json.RawMessage, kind string) {
 	switch {
 	case field == "schema_version":
@@ -229,5 +230,5 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// placeholder reports whether a text is one of the template's that was never filled in.
+// placeholder reports whether a text is a placeholder of the template.
 func placeholder(s string) bool { return shape.Matches(placeholderPattern, strings.TrimSpace(s)) }

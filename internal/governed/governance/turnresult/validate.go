@@ -10,8 +10,8 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// Validate checks a normalized result in the five stages of the protocol and stops at the first that finds a fault. A stage
-// reports everything it finds.
+// Validate checks a normalized result in the five stages of the protocol and stops after the first stage with a fault.
+// A stage reports everything it finds.
 func Validate(in Input) Report {
 	r := Report{}
 	for _, stage := range []struct {
@@ -42,7 +42,7 @@ func Validate(in Input) Report {
 	return r
 }
 
-// subject is a result with what its stages ask about. What an earlier stage has checked, a later one takes for granted.
+// subject is a result with the data that its stages depend on. A stage relies on the checks of earlier ones.
 type subject struct {
 	Input
 	authority protocol.Authority
@@ -75,7 +75,7 @@ func (s *subject) completed() bool {
 
 func (s *subject) completion() bool { return isTrue(s.get("run_completion_request")) }
 
-// request is the phase that is asked for.
+// request is the requested phase.
 func (s *subject) request() string {
 	asked, _ := text(s.get("phase_transition_request"))
 	if strings.TrimSpace(asked) == "" {
@@ -91,7 +91,7 @@ func (s *subject) verification() object {
 	return v
 }
 
-// produced are the files that verification made and the turn hands over.
+// produced are the files that verification made and the turn delivers.
 func (s *subject) produced() []string {
 	v := s.verification()
 	list, _ := items(v.At("produced_files"))
@@ -119,7 +119,7 @@ func texts(raw json.RawMessage) []string {
 	return out
 }
 
-// typed is the result as a value. Whole numbers may be spelled as 1.0: the check has respelled them.
+// typed decodes the result. Whole numbers may be spelled as 1.0: the check has respelled them.
 func typed(raw protocol.RawResult) (*protocol.TurnResult, *Fault) {
 	root, data, r := shape.Parse(encode(raw)), bytes.Buffer{}, protocol.TurnResult{}
 	table().Check(root, "")
@@ -131,7 +131,7 @@ func typed(raw protocol.RawResult) (*protocol.TurnResult, *Fault) {
 	f := Fault{Stage: protocol.StageSchema, Type: "invalid_type", Message: err.Error()}
 	var e *json.UnmarshalTypeError
 	if errors.As(err, &e) {
-		f.Field, f.Message = e.Field, "is a "+e.Value+", which does not fit"
+		f.Field, f.Message = e.Field, "is a "+e.Value+", which is out of range"
 	}
 	return nil, &f
 }

@@ -153,7 +153,7 @@ func TestValidateRules(t *testing.T) {
 		{"review that changed the plan", "dev", "planning", []string{`artifact={"type":"review"}`, `files_changed=[".planning/x.md"]`}, nil, ""},
 		dev("implementation of planning files only", one("artifact no_product_change files_changed"), `files_changed=[".planning/x.md",".agentxchain/reviews/y.md"]`),
 		dev("implementation that is not completed", nil, `status="blocked"`, `files_changed=[".planning/x.md"]`),
-		{"tests only", "dev", "implementation", []string{`files_changed=["src/a_test.go","tests/b.py"]`}, nil, "tests only"},
+		{"only tests", "dev", "implementation", []string{`files_changed=["src/a_test.go","tests/b.py"]`}, nil, "only tests"},
 		{"api role without changes", "api", "implementation", []string{`proposed_changes=[]`}, one("artifact missing_proposed_changes proposed_changes"), ""},
 		{"api role that ends the run", "api", "implementation", []string{`proposed_changes=null`, `run_completion_request=true`}, nil, ""},
 		{"api role that is blocked", "api", "implementation", []string{`proposed_changes=[]`, `status="blocked"`}, nil, ""},

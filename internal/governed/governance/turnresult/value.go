@@ -12,7 +12,7 @@ import (
 // object is a JSON object in its order.
 type object = protocol.Ordered[json.RawMessage]
 
-// text is the string that raw is.
+// text decodes raw as a string.
 func text(raw json.RawMessage) (string, bool) {
 	var s string
 	if protocol.Kind(raw) != "string" || json.Unmarshal(raw, &s) != nil {
@@ -21,13 +21,13 @@ func text(raw json.RawMessage) (string, bool) {
 	return s, true
 }
 
-// filled is the trimmed string that raw is; empty for anything else.
+// filled is raw as a trimmed string; empty for anything else.
 func filled(raw json.RawMessage) string {
 	s, _ := text(raw)
 	return strings.TrimSpace(s)
 }
 
-// items are the elements of the array that raw is.
+// items are the elements of raw as an array.
 func items(raw json.RawMessage) ([]json.RawMessage, bool) {
 	var l []json.RawMessage
 	if protocol.Kind(raw) != "array" || json.Unmarshal(raw, &l) != nil {
@@ -36,7 +36,7 @@ func items(raw json.RawMessage) ([]json.RawMessage, bool) {
 	return l, true
 }
 
-// members are the keys and values of the object that raw is. An object in which a key stands twice is none.
+// members are the keys and values of raw as an object. An object with a duplicate key has none.
 func members(raw json.RawMessage) (object, bool) {
 	var o object
 	if protocol.Kind(raw) != "object" || json.Unmarshal(raw, &o) != nil {
@@ -51,7 +51,7 @@ func isTrue(raw json.RawMessage) bool {
 	return protocol.Kind(raw) == "boolean" && json.Unmarshal(raw, &b) == nil && b
 }
 
-// integer is the whole number that raw is, however it is spelled: 1, 1.0 and 1e0 are one number.
+// integer decodes raw as a whole number in any spelling: 1, 1.0 and 1e0 are one number.
 func integer(raw json.RawMessage) (int64, bool) {
 	if protocol.Kind(raw) != "number" {
 		return 0, false
@@ -67,7 +67,7 @@ func integer(raw json.RawMessage) (int64, bool) {
 	return int64(f), true
 }
 
-// number is the number that raw is.
+// number decodes raw as a number.
 func number(raw json.RawMessage) (float64, bool) {
 	var f float64
 	if protocol.Kind(raw) != "number" || json.Unmarshal(raw, &f) != nil {
@@ -85,10 +85,10 @@ func encode(v any) json.RawMessage {
 	return b
 }
 
-// null is what stands for a value that is absent.
+// null replaces an absent value.
 var null = json.RawMessage("null")
 
-// orNull is raw, or null when there is nothing.
+// orNull is raw, or null if it is empty.
 func orNull(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return null

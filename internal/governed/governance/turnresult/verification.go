@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// verificationStage checks that what the turn says of its checks is not contradicted by its own evidence.
+// verificationStage checks that the turn's account of its checks does not contradict its own evidence.
 func verificationStage(s *subject, f *faults) {
 	v := s.verification()
 	pass := filled(v.At("status")) == protocol.VerificationPass
@@ -25,15 +25,15 @@ func verificationStage(s *subject, f *faults) {
 		}
 	}
 	if code, ok := number(v.At("exit_code")); ok && code != 0 && pass {
-		f.add("failing_command_reported_as_pass", "verification.status", "is pass, and verification.exit_code is "+shown(v.At("exit_code")), "fail, or the checks mended")
+		f.add("failing_command_reported_as_pass", "verification.status", "is pass, but verification.exit_code is "+shown(v.At("exit_code")), "fail, or fixed checks")
 	}
 	f.produced(s, v)
 	if pass && len(commands) == 0 && len(evidence) == 0 && summary == "" {
-		f.warnf("verification.status is pass, and there is no evidence for it: no commands, no machine_evidence, no evidence_summary")
+		f.warnf("verification.status is pass without evidence: there are no commands, no machine_evidence, no evidence_summary")
 	}
 }
 
-// evidence checks a command of a passing turn: it has none whose exit code it did not expect.
+// evidence checks a command of a passing turn: its exit code must be the expected one.
 func (f *faults) evidence(field string, e object, summary string) {
 	code, whole := integer(e.At("exit_code"))
 	expected, stated := integer(e.At("expected_exit_code"))
@@ -45,8 +45,8 @@ func (f *faults) evidence(field string, e object, summary string) {
 		f.warnf("%s: %s exited with %d, which only evidence_summary explains", field, quoted(command), code)
 		return
 	}
-	want := "the exit code " + strconv.FormatInt(expected, 10) + "; report fail, or mend it; a command that is meant to fail states its expected_exit_code"
-	f.add("failing_command_reported_as_pass", field+".exit_code", fmt.Sprintf("the status is pass, and %s exited with %d", quoted(command), code), want)
+	want := "the exit code " + strconv.FormatInt(expected, 10) + "; report fail, or fix it; a command that is meant to fail states its expected_exit_code"
+	f.add("failing_command_reported_as_pass", field+".exit_code", fmt.Sprintf("the status is pass, but %s exited with %d", quoted(command), code), want)
 }
 
 var exitPhrase = lazy.Regexp(`(?i)\b(?:exit(?:s|ed|ing)?|return(?:s|ed|ing)?)\b[^0-9\n-]{0,40}(-?\d+)`)
@@ -54,7 +54,7 @@ var exitPhrase = lazy.Regexp(`(?i)\b(?:exit(?:s|ed|ing)?|return(?:s|ed|ing)?)\b[
 // maxExplanation bounds how much of a summary is searched for explanations, in bytes.
 const maxExplanation = 64 << 10
 
-// explained reports whether the summary says of a command, within 160 characters, that it exits with the code.
+// explained reports whether the summary says, within 160 characters of a command, that it exits with the code.
 func explained(summary, command string, code int64) bool {
 	for rest := summary[:min(len(summary), maxExplanation)]; ; {
 		i := strings.Index(rest, command)
@@ -86,13 +86,13 @@ func (f *faults) produced(s *subject, v object) {
 		}
 		if earlier, twice := seen[clean]; twice {
 			f.list = append(f.list, Fault{Stage: f.stage, Type: "duplicate_produced_file", Field: field + ".path", Path: name,
-				Message: quoted(name) + " is named by " + earlier + " already", Expected: "every file once"})
+				Message: quoted(name) + " is already named by " + earlier + " already", Expected: "each file only once"})
 		} else {
 			seen[clean] = field
 		}
 		if filled(o.At("disposition")) == "ignore" && slices.Contains(changed, clean) {
 			f.list = append(f.list, Fault{Stage: f.stage, Type: "ignored_file_declared", Field: field + ".disposition", Path: name,
-				Message: quoted(name) + " is to be ignored, and files_changed lists it", Expected: "artifact, or no entry in files_changed"})
+				Message: quoted(name) + " is marked ignore, but listed in files_changed", Expected: "artifact, or no entry in files_changed"})
 		}
 	}
 }

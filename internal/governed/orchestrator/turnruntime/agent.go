@@ -16,16 +16,16 @@ import (
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
-// How an agent hands its result over (Runtime.ResultMode).
+// How an agent returns its result (Runtime.ResultMode).
 const (
 	resultStaged     = "staged"     // it writes the file
-	resultStructured = "structured" // it answers with it, and Drawbar writes the file
+	resultStructured = "structured" // it answers with the result, and Drawbar writes the file
 )
 
-// sessionRole keeps one conversation per role (Runtime.Session).
+// sessionRole continues one conversation per role (Runtime.Session).
 const sessionRole = "role"
 
-// agentRuntime is an agent that Drawbar has an adapter for.
+// agentRuntime is an agent with an adapter.
 type agentRuntime struct{ deps Deps }
 
 // Check negotiates the turn. Nothing is started.
@@ -71,7 +71,7 @@ func (a *agentRuntime) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome,
 	return o, err
 }
 
-// order is a turn as a request.
+// order is a turn and its request.
 type order struct {
 	req        execution.Request
 	structured bool
@@ -79,7 +79,7 @@ type order struct {
 	redact     *secret.Redactor
 }
 
-// prepare makes the request and negotiates it. Where the agent lacks something that has a second way, that way is taken.
+// prepare builds the request and negotiates it. If the agent lacks an option that has a fallback, the fallback is used.
 func (a *agentRuntime) prepare(ctx context.Context, d Dispatch) (order, error) {
 	at := "runtimes." + d.RuntimeID
 	o := order{structured: d.Runtime.ResultMode == resultStructured, redact: secret.New(secret.Environ(d.Environ))}
@@ -132,8 +132,8 @@ func (a *agentRuntime) prepare(ctx context.Context, d Dispatch) (order, error) {
 	return o, nil
 }
 
-// secondWay drops what the request can do without: a schema that the prompt states as well, and the run's budget, which is
-// counted after each turn in any case. A budget of the runtime's own stays: it was asked for.
+// secondWay removes options that the request can do without: a schema that the prompt also states, and the run's
+// budget, which is also checked after each turn. The runtime's own budget stays, because it was configured explicitly.
 func (a *agentRuntime) secondWay(ctx context.Context, d Dispatch, o *order, n execution.Negotiation) (execution.Negotiation, error) {
 	blocked := func(capability string) bool {
 		return slices.ContainsFunc(n.Reasons, func(r execution.Reason) bool {
@@ -155,7 +155,7 @@ func (a *agentRuntime) secondWay(ctx context.Context, d Dispatch, o *order, n ex
 	return a.deps.Agents.Negotiate(ctx, o.req)
 }
 
-// unsupported names what the agent cannot do, and where to look for one that can.
+// unsupported names what the agent cannot do, and how to find one that can.
 func unsupported(d Dispatch, n execution.Negotiation) error {
 	var why []string
 	capability := ""
@@ -177,7 +177,7 @@ func unsupported(d Dispatch, n execution.Negotiation) error {
 	return e.WithHint("see which agent can: drawbar agents list; then: drawbar govern config set runtimes.%s.agent NAME", d.RuntimeID)
 }
 
-// request is the turn in the words of the seam.
+// request translates the turn to an execution request.
 func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structured bool) execution.Request {
 	now := a.deps.Now()
 	grace := int64(max(0, d.grace()) / time.Millisecond)
@@ -202,7 +202,7 @@ func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structur
 		req.Run.OutputSchema = ResultSchema()
 	}
 	if mode == execution.ApprovalPrompt && d.Approve == nil {
-		// Nobody is there to ask: the first question ends the attempt, and the person who comes finds it.
+		// There is no person to ask: the first question ends the attempt, and the report shows it.
 		req.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportPreferred}
 	}
 	return req
@@ -222,7 +222,7 @@ func (a *agentRuntime) run(ctx context.Context, j *job, o order, log *transcript
 	stop := a.beat(j, startup, log, func() { run.Abort(errSilent) })
 	for e, err := range run.Events(context.WithoutCancel(ctx), 0) {
 		if err != nil {
-			break // only ctx ends the events before their end, and this one does not
+			break // events end early only when their context does, which this one does not
 		}
 		res.note(e, a.deps.Now())
 		a.note(j, e, log)

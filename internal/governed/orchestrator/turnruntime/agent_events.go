@@ -8,8 +8,8 @@ import (
 	"github.com/drawbar/drawbar/govern"
 )
 
-// beat reports at intervals, and calls silent when the agent gives no sign of life within startup; 0 waits for ever. stop
-// ends it.
+// beat reports progress at intervals, and calls silent if the agent gives no sign of life within startup; 0 waits
+// forever. stop ends it.
 func (a *agentRuntime) beat(j *job, startup time.Duration, log *transcript, silent func()) (stop func()) {
 	first := setting(defaultStartupBeat, j.d.Runtime.StartupHeartbeatMS, j.d.Loop.StartupHeartbeatMS)
 	later := setting(defaultLivenessBeat, j.d.Runtime.LivenessHeartbeatMS, j.d.Loop.LivenessHeartbeatMS)
@@ -52,16 +52,16 @@ func (a *agentRuntime) beat(j *job, startup time.Duration, log *transcript, sile
 	}
 }
 
-// note takes an event of the agent: to the watch, to the evidence, into what is known.
+// note processes an event of the agent: progress, evidence, and the facts of the job.
 func (a *agentRuntime) note(j *job, e execution.Event, log *transcript) {
 	j.event(e)
 	keep := true
 	switch b := e.Body.(type) {
 	case execution.Debug, execution.InputQueued, execution.InputTaken, execution.InputCancelled, execution.Finished,
 		execution.Timeout, execution.Aborted:
-		// Drawbar's own: no sign of the agent's life.
+		// Drawbar's own events are not a sign of life of the agent.
 	case execution.TextDelta, execution.ThinkingDelta, execution.ToolInputDelta, execution.ShellStdoutDelta, execution.ShellStderrDelta:
-		keep = false // their whole comes, and each repeats what came before it
+		keep = false // partial events repeat earlier ones, and the complete one follows
 		j.sign("event", a.deps.Now())
 	default:
 		j.sign("event", a.deps.Now())

@@ -16,12 +16,12 @@ import (
 // ran is how a run of the agent ended.
 type ran struct {
 	execution.Result
-	silent bool          // our watchdog ended it
+	silent bool          // our watchdog stopped it
 	said   string        // the agent's last message
-	after  time.Duration // how long the provider asks to wait, if it refuses
+	after  time.Duration // the provider's requested wait, if it refuses
 }
 
-// note keeps what the result may not say: the last message, and when a limit that is used up ends.
+// note keeps what the result may omit: the last message, and when an exhausted limit resets.
 func (r *ran) note(e execution.Event, now time.Time) {
 	switch b := e.Body.(type) {
 	case execution.MessageStop:
@@ -43,12 +43,12 @@ func (r *ran) note(e execution.Event, now time.Time) {
 	}
 }
 
-// lost reports whether the session to go on with does not exist any more.
+// lost reports whether the session to continue no longer exists.
 func (r ran) lost() bool {
 	return r.Error != nil && r.Error.ErrorCode() == execution.CodeSessionNotFound
 }
 
-// outcome judges a run: by the staged result first, then by what the agent states.
+// outcome judges a run: by the staged result first, then by the agent's own result.
 func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) (Outcome, error) {
 	d := j.d
 	o := Outcome{Signal: r.Signal}
@@ -64,7 +64,7 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 	well := r.Status == execution.StatusCompleted
 	var unread error
 	if order.structured && (well || r.Error != nil && r.Error.ErrorCode() == execution.CodeInvalidOutput) {
-		// An agent that missed its own form of structured output may have said the result all the same.
+		// An agent that failed at its own structured output may have answered with a valid result anyway.
 		data, err := answer(r)
 		if err == nil {
 			if err := d.put(data); err != nil {
@@ -116,7 +116,7 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 	return o, nil
 }
 
-// asked is what an agent asks for, in one line.
+// asked is an agent's question in one line.
 func asked(q *execution.ApprovalRequest) string {
 	what := lastLine(q.Reason)
 	if tool, _ := q.Metadata["toolName"].(string); tool != "" && !strings.HasPrefix(what, tool) {
@@ -131,7 +131,7 @@ func (o *Outcome) fault(d Dispatch, r ran, now time.Time) {
 	code := e.ErrorCode()
 	name := cmp.Or(d.Runtime.Agent, r.BackendID)
 	o.Class, o.Detail = classOf(code), name+": "+e.Message
-	// Time that is over is over for the next attempt too, unless a person gives more.
+	// An expired deadline also applies to the next attempt, unless a person extends it.
 	o.Transient = e.Retryable && code != execution.CodeTimeout && code != execution.CodeInactivityTimeout
 	if code == execution.CodeRateLimited && r.after > 0 {
 		o.RetryAfter = r.after
@@ -164,7 +164,7 @@ func finalText(r ran) string {
 	return cmp.Or(r.said, r.Text)
 }
 
-// answer is the result that the agent answered with, as a file.
+// answer stages the result that the agent answered with.
 func answer(r ran) ([]byte, error) {
 	var first error
 	for _, text := range []string{structured(r.Result), finalText(r)} {
@@ -188,8 +188,8 @@ func answer(r ran) ([]byte, error) {
 	return nil, first
 }
 
-// shaped refuses an object that is some other answer than a turn result: one names its run or turn, and what became of it or
-// who says so.
+// shaped refuses an object that is clearly not a turn result: a result has a run_id or turn_id, and a status, role or
+// runtime_id.
 func shaped(raw protocol.RawResult) error {
 	says := func(keys ...string) bool {
 		for _, k := range keys {
@@ -213,7 +213,7 @@ func structured(r execution.Result) string {
 	return string(r.Output.Structured)
 }
 
-// account is what the run used, as far as the agent states it.
+// account is the usage of the run, as far as the agent reports it.
 func account(r execution.Result) (*protocol.AdapterMeta, *protocol.Cost) {
 	m := &protocol.AdapterMeta{Model: r.Model, SessionID: r.SessionID}
 	if r.Retries > 0 {
@@ -242,10 +242,10 @@ func account(r execution.Result) (*protocol.AdapterMeta, *protocol.Cost) {
 	return m, c
 }
 
-// longestPause is how far away the end of a limit may be for another attempt to be worth its place.
+// longestPause is the longest wait for a limit after which another attempt makes sense.
 const longestPause = 10 * time.Minute
 
-// settle says what helps, and that an attempt is wasted on a limit that is far from over.
+// settle adds a hint, and makes an outcome final if the limit resets too late for another attempt.
 func (o *Outcome) settle(code execution.ErrorCode) {
 	if o.RetryAfter > longestPause {
 		o.Transient = false
@@ -263,7 +263,7 @@ func (o *Outcome) settle(code execution.ErrorCode) {
 	}
 }
 
-// classOf is the word of the governed record for a code.
+// classOf is the record's class for an error code.
 func classOf(code execution.ErrorCode) string {
 	switch code {
 	case execution.CodeBudgetExceeded:

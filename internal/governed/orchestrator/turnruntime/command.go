@@ -17,16 +17,16 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/procenv"
 )
 
-// What may stand in a command.
+// Placeholders in a command.
 const (
 	promptWord = "{prompt}"
 	fileWord   = "{prompt_file}"
 )
 
-// mostArgument is how long one argument may be: what Linux takes, its end included.
+// mostArgument is the longest argument that Linux accepts, including its NUL.
 const mostArgument = 128<<10 - 1
 
-// plan is a command made ready.
+// plan is a command that is ready to start.
 type plan struct {
 	program   string // absolute
 	args      []string
@@ -35,12 +35,12 @@ type plan struct {
 	env       []string
 	transport string
 	stdin     []byte
-	promptArg int // which argument gets the path of the prompt's file, -1 for none; it then holds {prompt_file}
+	promptArg int // index of the argument that gets the path of the prompt's file, -1 for none; it then holds {prompt_file}
 	redact    *secret.Redactor
 	notes     []string
 }
 
-// plan makes a turn's command ready. Nothing is started or written.
+// plan prepares a turn's command. It starts and writes nothing.
 func (d Dispatch) plan() (plan, error) {
 	at := "runtimes." + d.RuntimeID
 	p := plan{promptArg: -1}
@@ -72,7 +72,7 @@ func (d Dispatch) plan() (plan, error) {
 	return p, nil
 }
 
-// words are the program and its arguments, before anything is put into them.
+// words are the program and its arguments, before placeholders are replaced.
 func (d Dispatch) words(at string) (words, notes []string, err error) {
 	c := d.Runtime.Command
 	missing := configError("%s.command is missing", at).WithHint("set it: drawbar govern config set %s.command '[\"agent\", \"%s\"]'", at, promptWord)
@@ -81,7 +81,7 @@ func (d Dispatch) words(at string) (words, notes []string, err error) {
 	}
 	list := slices.Clone(c.List)
 	first := []string{list[0]}
-	// A single element may be a whole command line. One that is a file is not: its folder may have a blank in its name.
+	// A single element may be a whole command line, unless it is a file: its folder may have a space in its name.
 	if strings.IndexFunc(list[0], unicode.IsSpace) >= 0 && !d.isFile(list[0]) {
 		if first, err = protocol.SplitLine(list[0]); err != nil {
 			return nil, nil, configError("%s.command: %v", at, err).WithHint("write it as a list: [\"agent\", \"--flag\", \"value\"]")
@@ -113,7 +113,7 @@ func (d Dispatch) isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// fill puts the prompt where it belongs.
+// fill inserts the prompt.
 func (d Dispatch) fill(at string, args []string, p *plan) error {
 	holds := slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, promptWord) })
 	p.transport = d.Runtime.PromptTransport
@@ -171,7 +171,7 @@ func (d Dispatch) fill(at string, args []string, p *plan) error {
 	return nil
 }
 
-// environment is what the program gets: everything that Drawbar has, the turn, and what the runtime sets.
+// environment is the program's environment: Drawbar's own, the turn's variables, and the runtime's.
 func (d Dispatch) environment(at string, p *plan) error {
 	p.redact = secret.New(secret.Environ(d.Environ))
 	p.env = slices.Clone(d.Environ)
@@ -186,8 +186,8 @@ func (d Dispatch) environment(at string, p *plan) error {
 	return nil
 }
 
-// variables are those that the runtime sets, expanded. What came from the environment, or has a name that tells, is kept out
-// of everything that is written.
+// variables are those that the runtime sets, expanded. Values that come from the environment, or whose names suggest a
+// secret, are redacted from everything that is written.
 func (d Dispatch) variables(at string, redact *secret.Redactor) (protocol.Ordered[string], error) {
 	var own protocol.Ordered[string]
 	lookup := procenv.Of(d.Environ).Or(procenv.Getenv(d.Getenv))
@@ -239,7 +239,7 @@ func (d Dispatch) directory(at string) (string, error) {
 	return real, nil
 }
 
-// find is the program's file: on the PATH it will have, or beside where it runs or the project.
+// find locates the program's file: on its PATH, or relative to where it runs or to the project.
 func find(command string, env []string, dirs ...string) (string, error) {
 	var first error
 	for _, dir := range dirs {

@@ -121,7 +121,7 @@ func TestCheckRefuses(t *testing.T) {
 		"an empty command":    {func(d *Dispatch) { d.Runtime.Command = protocol.Words{List: []string{"  "}, String: true} }, "command is missing"},
 		"not installed":       {func(d *Dispatch) { d.Runtime.Command.List[0] = "no-such-agent" }, "no-such-agent"},
 		"the prompt runs":     {func(d *Dispatch) { d.Runtime.Command.List = []string{"{prompt}"} }, "program name contains"},
-		"an open quote":       {func(d *Dispatch) { d.Runtime.Command.List = []string{self + " 'x"} }, "no second one"},
+		"an open quote":       {func(d *Dispatch) { d.Runtime.Command.List = []string{self + " 'x"} }, "is not closed"},
 		"NUL":                 {func(d *Dispatch) { d.Runtime.Command.List = []string{self, "a\x00"} }, "NUL"},
 		"argv without prompt": {func(d *Dispatch) { d.Runtime.PromptTransport = "argv" }, "{prompt}"},
 		"unknown transport":   {func(d *Dispatch) { d.Runtime.PromptTransport = "pigeon" }, "pigeon"},

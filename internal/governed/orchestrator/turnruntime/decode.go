@@ -5,7 +5,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
 )
 
-// decode reads a result as whoever validates it will: tolerant of how it is packed.
+// decode parses a result as the validator does, tolerating the same packaging.
 func decode(data []byte) (protocol.RawResult, error) {
 	r, _, err := turnresult.Decode(data)
 	return r, err

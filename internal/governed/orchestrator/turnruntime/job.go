@@ -12,18 +12,18 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// job is one turn while it is carried out: what is known of it, and who hears of it.
+// job is one turn while it runs: its progress and its listeners.
 type job struct {
 	d     Dispatch
 	now   func() time.Time
 	begun time.Time
-	limit time.Time // when its time is over
+	limit time.Time // when its time limit expires
 
 	mu     sync.Mutex
 	watch  Watch
 	p      govern.Progress
-	untold bool  // p has changed since it was told
-	cause  error // why the work was stopped by us
+	untold bool  // p has changed since it was reported
+	cause  error // why we stopped the work
 }
 
 func (deps Deps) job(d Dispatch, w Watch, worker string, stage govern.Stage) *job {
@@ -33,8 +33,8 @@ func (deps Deps) job(d Dispatch, w Watch, worker string, stage govern.Stage) *jo
 	return j
 }
 
-// limit is when the turn's time is over. A deadline that has passed bounds nothing any more: whoever dispatches the turn all
-// the same gives it the time of a new one.
+// limit is when the turn's time limit expires. A deadline that has passed is ignored: a turn that is dispatched after
+// it gets the time of a new one.
 func (d Dispatch) limit(now time.Time) time.Time {
 	if d.Timeout > 0 {
 		return now.Add(d.Timeout)
@@ -56,7 +56,7 @@ func (d Dispatch) limit(now time.Time) time.Time {
 
 func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// setting is the first of the given milliseconds that is stated, or the default.
+// setting is the first positive value in milliseconds, or the default.
 func setting(def time.Duration, stated ...*int) time.Duration {
 	for _, ms := range stated {
 		if ms != nil && *ms > 0 {
@@ -68,7 +68,7 @@ func setting(def time.Duration, stated ...*int) time.Duration {
 
 func (d Dispatch) workDir() string { return cmp.Or(d.WorkDir, d.Root) }
 
-// say is a line for the person.
+// say prints a line for the person.
 func (d Dispatch) say(format string, args ...any) {
 	if d.Out != nil {
 		d.Out(fmt.Sprintf(format, args...))
@@ -131,7 +131,7 @@ func (j *job) aborted() error {
 	return j.cause
 }
 
-// change changes what is known. It is told by tellChange, because it may come a thousand times a second.
+// change updates the progress. tellChange reports it, because changes may come a thousand times a second.
 func (j *job) change(f func(*govern.Progress)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -139,7 +139,7 @@ func (j *job) change(f func(*govern.Progress)) {
 	j.untold = true
 }
 
-// tellChange tells what has changed since it was last told.
+// tellChange reports the progress if it has changed.
 func (j *job) tellChange() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -148,7 +148,7 @@ func (j *job) tellChange() {
 	}
 }
 
-// stage tells that the work has come to another stage.
+// stage reports that the work has reached another stage.
 func (j *job) stage(s govern.Stage) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -177,7 +177,7 @@ func (j *job) event(e execution.Event) {
 	}
 }
 
-// latency notes in the meta data how long the work took.
+// latency records the duration of the work in the metadata.
 func (j *job) latency(m *protocol.AdapterMeta) *protocol.AdapterMeta {
 	if m == nil {
 		m = &protocol.AdapterMeta{}

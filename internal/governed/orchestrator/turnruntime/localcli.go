@@ -19,7 +19,7 @@ import (
 
 // The defaults of the protocol.
 const (
-	defaultStartup      = 180 * time.Second // to the first sign of life
+	defaultStartup      = 180 * time.Second // until the first sign of life
 	defaultStale        = 10 * time.Minute  // between two signs of life
 	defaultStartupBeat  = 30 * time.Second
 	defaultLivenessBeat = 60 * time.Second
@@ -27,13 +27,13 @@ const (
 	firstEditionGrace   = 5 * time.Second
 )
 
-// exitTransient is the code by which a program says that another attempt may help (EX_TEMPFAIL).
+// exitTransient is the exit code for a failure that another attempt may fix (EX_TEMPFAIL).
 const exitTransient = 75
 
 // localCLI is any program that reads the prompt and writes the result.
 type localCLI struct{ deps Deps }
 
-// Check makes the command ready without starting it.
+// Check prepares the command without starting it.
 func (l *localCLI) Check(d Dispatch) error {
 	_, err := d.plan()
 	return err
@@ -104,7 +104,7 @@ func (d Dispatch) grace() time.Duration {
 	return defaultGrace
 }
 
-// promptFile writes the prompt where the program is told to read it.
+// promptFile writes the prompt to the file that is passed to the program.
 func (d Dispatch) promptFile(p *plan) error {
 	path, err := d.evidence("prompt", ".md")
 	if err == nil {
@@ -119,7 +119,7 @@ func (d Dispatch) promptFile(p *plan) error {
 	return nil
 }
 
-// notStarted is the outcome of a program that the system did not start.
+// notStarted is the outcome of a program that could not be started.
 func (d Dispatch) notStarted(ctx context.Context, err error) Outcome {
 	if ctx.Err() != nil {
 		return Outcome{Cancelled: true, Detail: "the turn was stopped before it started"}
@@ -131,22 +131,22 @@ func (d Dispatch) notStarted(ctx context.Context, err error) Outcome {
 	return Outcome{Class: ClassSpawn, Detail: err.Error(), Hint: hint}
 }
 
-// child is a running program that is watched.
+// child is a running program that is being watched.
 type child struct {
 	*job
 	plan   plan
 	log    *transcript
 	stated stated
-	pieces int // lines that are left out of the transcript
+	pieces int // lines omitted from the transcript
 
 	grace, startup, stale time.Duration
 	beats                 [2]time.Duration // before and after the first sign of life
 
-	stopped string // the class, when it was stopped by us
+	stopped string // the class, if we stopped it
 	silent  time.Duration
 }
 
-// follow reads the program's output and watches over it until it has ended.
+// follow reads the program's output and supervises it until it has ended.
 func (c *child) follow(ctx context.Context, h process.Handle) process.Exit {
 	read := make(chan struct{})
 	go func() {
@@ -195,7 +195,7 @@ func (c *child) follow(ctx context.Context, h process.Handle) process.Exit {
 	}
 }
 
-// look finds signs of life that are no line: a part of one, or a write to the result.
+// look finds signs of life other than complete lines: a partial line, or a write to the result.
 func (c *child) look(h process.Handle) {
 	if l, ok := h.(interface{ LastOutput() time.Time }); ok {
 		if at := l.LastOutput(); at.After(c.lastSign()) {
@@ -226,7 +226,7 @@ func (c *child) read(h process.Handle) {
 				mark = "[stderr] "
 			} else {
 				if c.stated.line(l.Data) {
-					c.pieces++ // a secret in pieces is not seen, and the whole comes
+					c.pieces++ // a partial message may hide a secret, and the whole message follows
 					c.sign(l.Stream.String(), c.now())
 					continue
 				}
@@ -251,8 +251,8 @@ func (c *child) read(h process.Handle) {
 	}
 }
 
-// outcome judges by the result first, then by why it was stopped, then by what the program's records state, and by its exit
-// at last.
+// outcome judges by the result first, then by why it was stopped, then by the program's own records, and finally by its
+// exit code.
 func (c *child) outcome(ctx context.Context, exit process.Exit) Outcome {
 	c.stated.end(exit.Code, exit.StderrTail)
 	o := c.judge(ctx, exit)
@@ -285,7 +285,7 @@ func (c *child) judge(ctx context.Context, exit process.Exit) Outcome {
 	}
 	o := Outcome{Class: c.stopped, Hint: resume}
 	if stated, ok := c.stated.outcome(c.d); ok && c.stopped != "" {
-		// What kept it busy until it was stopped says more than that it was.
+		// What the program was doing explains more than the fact that it was stopped.
 		stated.Detail = fmt.Sprintf("%s was stopped (%s) while %s", c.p.Worker, c.stopped, stated.Detail)
 		return stated
 	}
@@ -323,7 +323,7 @@ func (c *child) judge(ctx context.Context, exit process.Exit) Outcome {
 	return o
 }
 
-// lastLine is the last line that says something, shortened.
+// lastLine is the last non-empty line, shortened.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	line := strings.TrimSpace(lines[len(lines)-1])

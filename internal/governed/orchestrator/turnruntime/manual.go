@@ -14,7 +14,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// defaultPoll is how often a result is looked for besides what the file system announces.
+// defaultPoll is the interval at which a result is looked for, in addition to file system notifications.
 const defaultPoll = 2 * time.Second
 
 // manual is a person who reads the bundle and writes the result.
@@ -28,8 +28,8 @@ func (*manual) Check(d Dispatch) error {
 	return nil
 }
 
-// Carry prints what to do and waits until the result is there. A result that was written before is taken: a person
-// who was told to resume has written it meanwhile.
+// Carry prints instructions and waits for the result. An existing result is taken: a person who resumes a turn may have
+// written it already.
 func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error) {
 	if err := m.Check(d); err != nil {
 		return Outcome{}, err
@@ -63,7 +63,7 @@ func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 			j.sign("staged_result", m.deps.Now())
 			return Outcome{Staged: true, Meta: j.latency(nil)}, nil
 		case s.present && s.fault.Error() != said:
-			// Perhaps it is still being written; what is wrong with it is said once.
+			// The file may still be being written; each fault is reported once.
 			said = s.fault.Error()
 			d.say("The result is not ready yet: %s", said)
 		}
@@ -86,7 +86,7 @@ func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 	}
 }
 
-// Ready says why a result is not ready to be judged: it cannot be read, or a blank of the template is left in it.
+// Ready says why a result cannot be judged yet: it cannot be read, or a placeholder of the template is left in it.
 func Ready(data []byte) error {
 	if blank := unfilled(data); blank != "" {
 		return fmt.Errorf("still says %s", blank)
@@ -95,7 +95,8 @@ func Ready(data []byte) error {
 	return err
 }
 
-// watchFolder tells of changes in a folder. Where the file system cannot tell, it never does; the poll remains.
+// watchFolder signals changes in a folder. Without file system notifications it never does, and the caller relies on
+// polling.
 func watchFolder(dir string) (<-chan fsnotify.Event, func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -108,7 +109,7 @@ func watchFolder(dir string) (<-chan fsnotify.Event, func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range w.Errors { //nolint:revive // errors are dropped: the poll finds what they lose
+		for range w.Errors { //nolint:revive // errors are dropped: polling finds what is missed
 		}
 	}()
 	return w.Events, func() {
@@ -117,7 +118,7 @@ func watchFolder(dir string) (<-chan fsnotify.Event, func()) {
 	}
 }
 
-// Instruct tells a person what to do for the turn, line by line, and leaves the template that it speaks of.
+// Instruct explains the turn to a person, line by line, and writes the template that the text mentions.
 func Instruct(d Dispatch, now time.Time) ([]string, error) {
 	if err := os.MkdirAll(filepath.Dir(d.StagedPath), 0o755); err != nil {
 		return nil, localError("make the folder of the turn's result", err)
@@ -128,7 +129,7 @@ func Instruct(d Dispatch, now time.Time) ([]string, error) {
 	return d.instructions(d.limit(now).Sub(now)), nil
 }
 
-// writeTemplate puts a result to fill in beside the place of the result, unless one is there.
+// writeTemplate writes a template of the result next to the result's path, unless one exists.
 func writeTemplate(d Dispatch) error {
 	f, err := os.OpenFile(d.templatePath(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {

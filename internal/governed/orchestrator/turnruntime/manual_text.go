@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// instructions tell a person what to do for the turn, line by line.
+// instructions explain the turn to a person, line by line.
 func (d Dispatch) instructions(limit time.Duration) []string {
 	title := d.Role.Title
 	if title == "" {
@@ -59,7 +59,7 @@ func (d Dispatch) instructions(limit time.Duration) []string {
 	return lines
 }
 
-// shown is a path as a person in the project types it.
+// shown is a path relative to the project if it is inside, else the absolute path.
 func (d Dispatch) shown(path string) string {
 	if rel, err := filepath.Rel(d.Root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -67,7 +67,7 @@ func (d Dispatch) shown(path string) string {
 	return path
 }
 
-// quote is a word for a shell.
+// quote quotes a word for a shell.
 func quote(word string) string {
 	if strings.ContainsAny(word, " \t'\"$&;|<>()*?[]#~`\\!") {
 		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
@@ -79,18 +79,18 @@ func (d Dispatch) templatePath() string {
 	return filepath.Join(filepath.Dir(d.StagedPath), "turn-result.template.json")
 }
 
-// What the template leaves to the person.
+// Placeholders of the template.
 const (
 	blankFile      = "<path of a file that you changed>"
 	blankObjection = "<what you object to>"
-	blankSummary   = "<what you did, in a sentence>"
+	blankSummary   = "<what you did, in one sentence>"
 	blankStatement = "<what you decided>"
 	blankReason    = "<why>"
 	blankEvidence  = "<what you checked, or why nothing>"
 	blankRole      = "<the role that goes on, or human>"
 )
 
-// unfilled is a blank of the template that a result still has, empty for none.
+// unfilled is a placeholder that is still in a result, empty if there is none.
 func unfilled(data []byte) string {
 	for _, b := range []string{blankFile, blankObjection, blankSummary, blankStatement, blankReason, blankEvidence, blankRole} {
 		if bytes.Contains(data, []byte(`"`+b+`"`)) {
@@ -100,7 +100,7 @@ func unfilled(data []byte) string {
 	return ""
 }
 
-// Template is a result of the turn to fill in. As long as a blank is left, the manual runtime does not take it.
+// Template is a result of the turn to fill in. The manual runtime does not accept it while a placeholder is left.
 func Template(d Dispatch) []byte {
 	type decision struct {
 		ID        string `json:"id"`

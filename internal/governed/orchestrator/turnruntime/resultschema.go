@@ -9,11 +9,11 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
 )
 
-// ResultSchema is the JSON Schema of a turn result for agents that answer with one. It keeps to what all vendors' structured
-// output takes: every property is required and none is free; what may be absent is null.
+// ResultSchema is the JSON Schema of a turn result for agents that answer with one. It is limited to what all vendors'
+// structured output supports: every property is required and none is additional; an optional one may be null.
 func ResultSchema() json.RawMessage { return append(json.RawMessage(nil), resultSchema()...) }
 
-// offered are the keys of that schema beside those that every result must have, and whether they may be null.
+// offered are the keys of that schema beyond the required ones, and whether they may be null.
 var offered = map[string]bool{
 	"objections.against_turn_id": true, "objections.status": false, "verification.commands": false, "verification.evidence_summary": false,
 	"verification.machine_evidence": false, "verification.machine_evidence.stdout_tail": false, "artifact.ref": true,

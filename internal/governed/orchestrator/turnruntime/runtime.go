@@ -1,8 +1,8 @@
-// Package turnruntime carries out one dispatched turn: it hands the dispatch bundle to whoever does the work, watches over
-// them, and says how that ended. What the turn's result is worth is not its business.
+// Package turnruntime runs one dispatched turn: it gives the dispatch bundle to a worker, supervises the worker, and
+// reports how the work ended. It does not judge the turn's result.
 //
-// There is one Runtime for each way to do the work: manual (a person), local_cli (any program), agent (an agent that Drawbar
-// has an adapter for).
+// There is one Runtime for each kind of worker: manual (a person), local_cli (any program), agent (an agent with an
+// adapter).
 package turnruntime
 
 import (
@@ -19,7 +19,7 @@ import (
 // DefaultTimeout bounds a turn that nothing else bounds.
 const DefaultTimeout = 20 * time.Minute
 
-// Dispatch is a turn that is about to be carried out. Paths are absolute.
+// Dispatch is a turn to run. Paths are absolute.
 type Dispatch struct {
 	Root    string // of the project
 	WorkDir string // where the work is done: Root, or the turn's worktree; empty is Root
@@ -35,101 +35,105 @@ type Dispatch struct {
 
 	Prompt  string // the content of PROMPT.md
 	Context string // the content of CONTEXT.md
-	// BundleDir holds the sealed bundle; what a runtime leaves as evidence goes into its folder evidence.
+	// BundleDir holds the sealed bundle; runtimes write evidence to its folder evidence.
 	BundleDir  string
 	StagedPath string // where the turn's result is expected
 
-	// Timeout is what the caller allows, whatever the configuration says; zero leaves it to a Deadline that has not passed and
-	// the runtime's own timeout, the earlier of the two, and without both to DefaultTimeout.
+	// Timeout is the caller's limit and overrides the configuration. If it is zero, the limit is the earlier of a
+	// Deadline in the future and the runtime's own timeout, or else DefaultTimeout.
 	Timeout  time.Duration
 	Deadline time.Time
 
 	Getenv  func(string) string
 	Environ []string
-	// Session is the conversation of the role, as an earlier Outcome gave it; empty begins one.
+	// Session is the role's conversation from an earlier Outcome; empty starts a new one.
 	Session   string
-	BudgetUSD *float64 // what the turn may cost; nil is no limit
+	BudgetUSD *float64 // budget of the turn; nil is unlimited
 
-	// Requirements are lines that tell a person what the phase's gate will ask for.
+	// Requirements are the requirements of the phase's gate, in lines for a person.
 	Requirements []string
-	// Approve answers permission questions of an agent in prompt mode, and Answer its questions for text; nil means that
-	// nobody is there.
+	// Approve answers permission questions of an agent in prompt mode, and Answer its questions for text; nil means
+	// that there is no person to ask.
 	Approve func(context.Context, execution.ApprovalRequired) execution.Decision
 	Answer  func(context.Context, execution.InputRequired) (string, error)
 
-	Log io.Writer    // takes what the worker prints, as it comes; nil drops it
-	Out func(string) // takes lines for the person at the terminal; nil drops them
+	Log io.Writer    // receives what the worker prints; nil discards it
+	Out func(string) // receives lines for the person at the terminal; nil discards them
 }
 
-// Classes of outcomes besides the provider's (execution.ErrorClass).
+// Classes of outcomes in addition to the provider's (execution.ErrorClass).
 const (
-	ClassTimeout     = "timeout"           // the time was over
-	ClassExit        = "exit"              // the program ended with a code and left no result
-	ClassSubprocess  = "subprocess_failed" // the program was ended by a signal, or its end is unknown
+	ClassTimeout     = "timeout"           // the time limit expired
+	ClassExit        = "exit"              // the program exited without a result
+	ClassSubprocess  = "subprocess_failed" // the program was killed by a signal, or its exit is unknown
 	ClassSpawn       = "spawn_failed"      // the program could not be started
-	ClassNoOutput    = "no_output"         // it was started and never gave a sign of life
-	ClassStalled     = "stalled"           // it fell silent
-	ClassUnsupported = "unsupported"       // the agent cannot do what the turn needs
-	ClassNoResult    = "no_result"         // the agent ended in good order and left no result
+	ClassNoOutput    = "no_output"         // it started but never gave a sign of life
+	ClassStalled     = "stalled"           // it stopped giving signs of life
+	ClassUnsupported = "unsupported"       // the agent lacks a capability that the turn needs
+	ClassNoResult    = "no_result"         // the agent finished normally without a result
 
-	// ClassExtraction is an answer that is no result.
+	// ClassExtraction is an answer that is not a result.
 	ClassExtraction = string(execution.ClassExtractionFailure)
 )
 
 // Outcome is how the work on a turn ended. Staged without a Class is success.
 type Outcome struct {
-	// Staged says that there is a result at Dispatch.StagedPath.
+	// Staged reports whether there is a result at Dispatch.StagedPath.
 	Staged bool
-	// Class says why there is none: one of the classes above, or an execution.ErrorClass. It is empty with Staged.
+	// Class is the reason why there is none: one of the classes above, or an execution.ErrorClass. It is empty with
+	// Staged.
 	Class    string
 	ExitCode int
 	Signal   string
-	// Transient says that another attempt may help with nothing changed: the attempt is used up, the run goes on.
+	// Transient says that another attempt may help without any change: the attempt is used up, and the run continues.
 	Transient bool
 	Detail    string // one line
 	Hint      string // what to do or type next
-	// RetryAfter is how long the provider asks to wait.
+	// RetryAfter is the wait that the provider asks for.
 	RetryAfter time.Duration
 	Meta       *protocol.AdapterMeta
 	Cost       *protocol.Cost
-	// Session is the conversation that the role's next turn goes on with; empty for none.
+	// Session is the conversation to continue in the role's next turn; empty for none.
 	Session string
 	// Cancelled says that the caller's context ended the work.
 	Cancelled bool
-	// Draft says that the wait for a person ended while they have a result in the making: nobody touches it, and the turn stays.
+	// Draft says that the wait for a person ended while they were writing a result: the file is left alone and the turn
+	// stays.
 	Draft bool
 }
 
-// Watch hears what happens. Calls come one at a time and must return soon.
+// Watch receives progress. Calls do not overlap and must return soon.
 type Watch interface {
-	// Attached says that the work has begun; pid is 0 where no process of ours does it.
+	// Attached reports that the work has begun; pid is 0 if no process of ours does it.
 	Attached(pid int)
-	// FirstOutput is the first sign of life: on stdout, stderr, as staged_result or as event.
+	// FirstOutput reports the first sign of life: on stdout, stderr, as staged_result or as event.
 	FirstOutput(stream string)
 	Progress(govern.Progress)
 	Event(execution.Event)
 }
 
-// Runtime is one way to carry out turns. It is safe for concurrent use.
+// Runtime runs turns with one kind of worker. It is safe for concurrent use.
 type Runtime interface {
-	// Check finds what would keep the turn from starting. It never runs the worker. The error is an *execution.Error.
+	// Check returns what would keep the turn from starting. It does not run the worker. The error is an
+	// *execution.Error.
 	Check(Dispatch) error
-	// Carry does the work and waits for its end. Whatever the worker does is in the Outcome; the error is about what this
-	// machine refused, such as a folder that cannot be written. When ctx ends, the worker is stopped and the Outcome says Cancelled.
+	// Carry runs the turn to its end. The Outcome says what the worker did; the error is about this machine, such as a
+	// folder that cannot be written. When ctx ends, the worker is stopped and the Outcome says Cancelled.
 	Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error)
 }
 
-// ProcessName is the name of a turn's program for process.EndSurvivors. A copy of a project has the same turns and other programs.
+// ProcessName is the name of a turn's program for process.EndSurvivors. It contains the project, because a copy of a
+// project has the same turns.
 func ProcessName(root, turn string) string { return "turn " + turn + " of " + root }
 
-// Deps are what the runtimes stand on. The zero value does for manual and local_cli.
+// Deps are the dependencies of runtimes. The zero value suffices for manual and local_cli.
 type Deps struct {
 	Agents govern.Agents
 	Start  process.Runner   // nil is process.Launch
 	Now    func() time.Time // nil is time.Now
 }
 
-// For is the runtime of a declaration. The error names what is not built.
+// For returns the runtime of a declaration. The error says what is not supported.
 func For(rt protocol.Runtime, deps Deps) (Runtime, error) {
 	if deps.Start == nil {
 		deps.Start = process.Launch

@@ -15,21 +15,21 @@ import (
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
-// mostStaged bounds a staged result. A larger one is handed on as it is: whoever validates it says so.
+// mostStaged bounds a staged result. A larger one is passed on: the validator reports it.
 const mostStaged = 16 << 20
 
-// staged is what lies where a result is expected.
+// staged describes the file where a result is expected.
 type staged struct {
 	path    string
-	present bool // something that is neither blank nor {}
+	present bool // neither blank nor {}
 	fault   error
 	data    []byte
 }
 
-// valid reports whether it can be read as a result.
+// valid reports whether it can be parsed as a result.
 func (s staged) valid() bool { return s.present && s.fault == nil }
 
-// look finds the turn's result: in its own file, or in the flat one of older agents when that names the turn.
+// look finds the turn's result: in its own file, or in the flat file of older agents if that names the turn.
 func (d Dispatch) look() staged {
 	s := lookAt(d.StagedPath)
 	if s.present {
@@ -45,7 +45,7 @@ func (d Dispatch) flatPath() string {
 	return filepath.Join(filepath.Dir(filepath.Dir(d.StagedPath)), filepath.Base(d.StagedPath))
 }
 
-// names reports whether a result names this turn.
+// names reports whether a result belongs to this turn.
 func (d Dispatch) names(data []byte) bool {
 	raw, err := decode(data)
 	var turn string
@@ -82,7 +82,7 @@ func lookAt(path string) staged {
 	return s
 }
 
-// blank reports whether the content says nothing: white space, or an empty object.
+// blank reports whether the content is empty: white space, or an empty object.
 func blank(data []byte) bool {
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if len(data) == 0 {
@@ -91,7 +91,7 @@ func blank(data []byte) bool {
 	return len(data) < 64 && string(bytes.Join(bytes.Fields(data), nil)) == "{}"
 }
 
-// touched is when the result was last written, zero when there is none.
+// touched is when the result was last written, zero if there is none.
 func (d Dispatch) touched() time.Time {
 	for _, path := range []string{d.StagedPath, d.flatPath()} {
 		if info, err := os.Lstat(path); err == nil && info.Size() > 0 {
@@ -101,8 +101,7 @@ func (d Dispatch) touched() time.Time {
 	return time.Time{}
 }
 
-// makeRoom makes the folder of the staged result and takes an older result away: into the evidence when there is
-// anything in it.
+// makeRoom creates the folder of the staged result and moves a non-empty older result to the evidence.
 func (d Dispatch) makeRoom() error {
 	if err := os.MkdirAll(filepath.Dir(d.StagedPath), 0o755); err != nil {
 		return localError("make the folder of the turn's result", err)
@@ -137,7 +136,7 @@ func (d Dispatch) makeRoom() error {
 	return nil
 }
 
-// put stages a result of ours, whole or not at all.
+// put stages a result of ours atomically.
 func (d Dispatch) put(data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(d.StagedPath), 0o755); err != nil {
 		return localError("make the folder of the turn's result", err)
@@ -148,7 +147,7 @@ func (d Dispatch) put(data []byte) error {
 	return nil
 }
 
-// evidence is the path of a new file in the bundle's folder evidence, which is made.
+// evidence is the path of a new file in the bundle's folder evidence, which is created.
 func (d Dispatch) evidence(name, ext string) (string, error) {
 	dir := filepath.Join(d.BundleDir, "evidence")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -164,7 +163,7 @@ func (d Dispatch) evidence(name, ext string) (string, error) {
 	}
 }
 
-// localError is what this machine refused.
+// localError is a failure of this machine.
 func localError(doing string, err error) error {
 	return execution.Errorf(execution.CodeInternal, "%s: %w", doing, err).WithHint("fix the folder's permissions or the disk, then: drawbar govern step")
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// stated is what a program states about itself when it prints the records of a known agent: model, session, usage, cost, and why a
-// turn failed. What a program says in words, to a person or in a log, never counts: a line that talks of a rate limit is no rate limit.
+// stated collects what a program that prints the records of a known agent reports about itself: model, session, usage,
+// cost, and why a turn failed. Free text never counts: a line that mentions a rate limit is not a rate limit.
 type stated struct {
 	read  adapter.OutputReader // nil: no agent is known
 	now   func() time.Time
 	tries int
 
-	out   adapter.Output // nil until a line told whose output it is
+	out   adapter.Output // nil until a line identifies the agent
 	ran   ran
 	usage execution.Usage
 	cost  *float64
@@ -24,13 +24,14 @@ type stated struct {
 	doing string
 	model string
 
-	again *execution.ResultError // why it tries again; if it ends like that, this is why
+	again *execution.ResultError // why it retries; if it ends that way, this is the reason
 }
 
-// recordTries bounds how many records are looked at for the first one of a known agent: other programs print JSON, too.
+// recordTries bounds how many records are tried to identify the agent: other programs print JSON, too.
 const recordTries = 20
 
-// line takes a line of standard output. piece says that it is a piece of a message whose whole comes in a line of its own.
+// line processes a line of standard output. piece says that it is part of a message whose complete form follows in its
+// own line.
 func (s *stated) line(data []byte) (piece bool) {
 	if s.out == nil {
 		if s.read == nil || s.tries >= recordTries || len(data) < 2 || data[0] != '{' {
@@ -53,7 +54,7 @@ func (s *stated) end(code int, stderr string) {
 	}
 }
 
-// take notes events, and reports whether one of them is a piece.
+// take processes events, and reports whether one of them is partial.
 func (s *stated) take(events []execution.Event) (piece bool) {
 	for _, e := range events {
 		s.ran.note(e, s.now())
@@ -95,11 +96,11 @@ func (s *stated) tokens() int64 {
 	return s.usage.Input + s.usage.Cached + s.usage.CacheWrite + s.usage.Output
 }
 
-// outcome is the failure that the program stated; false when it stated none.
+// outcome is the failure that the program reported; false if it reported none.
 func (s *stated) outcome(d Dispatch) (Outcome, bool) {
 	r := s.ran
 	if r.Error == nil && r.ExitReason == execution.ExitTurnLimit {
-		r.Error = execution.NewResultError(execution.CodeTurnLimit, "it has used all its turns")
+		r.Error = execution.NewResultError(execution.CodeTurnLimit, "it reached its turn limit")
 	}
 	if r.Status == "" {
 		r.Error = s.again
@@ -113,7 +114,7 @@ func (s *stated) outcome(d Dispatch) (Outcome, bool) {
 	return o, true
 }
 
-// meta is what was stated of the work; nil when nothing was.
+// meta is what was reported about the work; nil if nothing was.
 func (s *stated) meta() (*protocol.AdapterMeta, *protocol.Cost) {
 	r := s.ran.Result
 	if r.Model == "" {

@@ -20,26 +20,26 @@ const (
 	transcriptLine = 64 << 10  // of one line
 )
 
-// transcript is what a worker printed, as a file of the evidence: bounded, and without secrets. A disk that is full ends the
-// transcript and not the work.
+// transcript is the evidence file of a worker's output: bounded and redacted. A full disk ends the transcript but not
+// the work.
 type transcript struct {
 	redact map[string]*secret.Lines // by mark
 	know   *secret.Redactor
 	also   io.Writer
 	now    func() time.Time
-	json   bool // every line is an object, those of Drawbar's own, too
+	json   bool // every line is an object, Drawbar's own included
 
 	mu      sync.Mutex
 	file    *os.File
 	w       *bufio.Writer
 	written int
-	tail    [][]byte // lines behind the head
+	tail    [][]byte // lines after the head
 	kept    int      // bytes in tail
 	dropped int64
 	err     error
 }
 
-// openTranscript appends to the evidence's file of the given name.
+// openTranscript appends to the evidence file of the given name.
 func openTranscript(d Dispatch, name string, redact *secret.Redactor, now func() time.Time) (*transcript, error) {
 	dir := filepath.Join(d.BundleDir, "evidence")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -52,9 +52,9 @@ func openTranscript(d Dispatch, name string, redact *secret.Redactor, now func()
 	return &transcript{redact: map[string]*secret.Lines{}, know: redact, also: d.Log, now: now, file: f, w: bufio.NewWriter(f)}, nil
 }
 
-// line takes one line; mark stands before it.
+// line writes one line, after mark.
 func (t *transcript) line(mark string, data []byte) {
-	data = t.clean(mark, data) // first: half a secret would not be found
+	data = t.clean(mark, data) // redact first: half a secret would not be recognized
 	switch {
 	case len(data) > transcriptLine && t.json:
 		data = t.own(fmt.Sprintf("an event of %d bytes is omitted", len(data)))
@@ -80,7 +80,7 @@ func (t *transcript) line(mark string, data []byte) {
 	}
 }
 
-// clean takes the secrets out of one line.
+// clean redacts one line.
 func (t *transcript) clean(mark string, data []byte) []byte {
 	if t.json {
 		return t.know.JSON(data, nil)
@@ -88,7 +88,7 @@ func (t *transcript) clean(mark string, data []byte) []byte {
 	return []byte(t.cleanLine(mark, string(data)))
 }
 
-// cleanLine takes the secrets out of one line of the output that mark names.
+// cleanLine redacts one line of the output that mark names.
 func (t *transcript) cleanLine(mark, line string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,12 +100,12 @@ func (t *transcript) cleanLine(mark, line string) string {
 	return lines.Text(line)
 }
 
-// note is a line of Drawbar's own.
+// note writes a line of Drawbar's own.
 func (t *transcript) note(format string, args ...any) {
 	t.line("", t.own(fmt.Sprintf(format, args...)))
 }
 
-// own makes a line of Drawbar's own.
+// own formats a line of Drawbar's own.
 func (t *transcript) own(text string) []byte {
 	at := t.now().UTC()
 	if !t.json {
@@ -124,7 +124,7 @@ func (t *transcript) write(p []byte) {
 	}
 }
 
-// flush makes what was written so far readable for others.
+// flush makes what was written so far readable for other processes.
 func (t *transcript) flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
