@@ -25,6 +25,7 @@ func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "attach RUN", Short: "Follow a live run and send it messages",
 		Long: `Follow a live run and send it messages: a line answers the pending question, or else is a message to the agent.
+
 /queue, /steer, /interrupt, /pause, /resume and /abort control the run. Ctrl-C detaches; the run continues.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,7 +57,7 @@ func New(app *cli.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&debug, "debug", false, "show diagnostics and output that could not be parsed")
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "follow only; send nothing")
-	cmd.Flags().Uint64Var(&after, "after", 0, "events after this number")
+	cmd.Flags().Uint64Var(&after, "after", 0, "only events after this number")
 	return cmd
 }
 

@@ -37,8 +37,8 @@ the defaults.
 
 A FIELD of an agent is one of Drawbar's names (model, approvalMode, env.NAME ...: "drawbar config schema AGENT"), or one of the
 agent's own keys after "native.": native.permissions.ask. Quote a key that contains a dot: 'env."A.B"'.
-VALUE is parsed as JSON where the field is a list, an object, a number or a boolean; "-" reads it from standard input.
-A change keeps comments, order and unknown keys. Objects are merged; lists and scalars are replaced.`
+
+VALUE is parsed as JSON where the field is a list, an object, a number or a boolean; "-" reads it from standard input. A change keeps comments, order and unknown keys. Objects are merged; lists and scalars are replaced.`
 
 // New makes the command.
 func New(app *cli.App) *cobra.Command {

@@ -38,7 +38,7 @@ func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "conform AGENT", Short: "Run the conformance suite against an installed agent, with a scripted model",
 		Long: "Run the conformance suite against an installed agent. The model is a script on this machine: no login, no cost. " +
-			"Checks that cannot be provoked with an installed program are skipped, and the reason is shown.",
+			"Checks that an installed program cannot trigger are skipped, with the reason.",
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			c, err := app.Client()

@@ -39,7 +39,7 @@ func New(app *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the demo's directory")
-	cmd.Flags().BoolVar(&ask, "ask", false, "ask you the permission question instead of answering it")
+	cmd.Flags().BoolVar(&ask, "ask", false, "ask you for permission instead of answering automatically")
 	return cmd
 }
 

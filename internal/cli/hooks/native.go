@@ -37,7 +37,7 @@ type found struct {
 }
 
 func (c *command) discoverCommand() *cobra.Command {
-	return &cobra.Command{Use: "discover [AGENT...]", Short: "List the hook events of agents, and where Drawbar is installed",
+	return &cobra.Command{Use: "discover [AGENT...]", Short: "List the hook events of agents and the scopes where Drawbar is installed",
 		RunE: func(_ *cobra.Command, args []string) error { return c.discover(args) }}
 }
 

@@ -227,7 +227,7 @@ func estimate(app *cli.App) *cobra.Command {
 	f.Int64Var(&u.Output, "output", 0, "tokens of the answer, including thinking")
 	f.Int64Var(&u.Cached, "cache-read", 0, "tokens read from a cache")
 	f.Int64Var(&u.CacheWrite, "cache-write", 0, "tokens written to a cache")
-	f.Int64Var(&u.Thinking, "thinking", 0, "thinking tokens, as a part of --output")
+	f.Int64Var(&u.Thinking, "thinking", 0, "thinking tokens, included in --output")
 	return cmd
 }
 

@@ -4,7 +4,6 @@ package root
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -190,6 +189,7 @@ func tree(app *cli.App, name string) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.Usage("%s: %v", c.CommandPath(), err).WithHint("%s --help", c.CommandPath())
 	})
+	cmd.SetHelpFunc(wrapped(cmd.HelpFunc()))
 	cmd.AddGroup(groups...)
 	wanted := func(e entry) bool { return e.name == name || e.alias != "" && e.alias == name }
 	all := !slices.ContainsFunc(entries, wanted)
@@ -204,12 +204,24 @@ func tree(app *cli.App, name string) *cobra.Command {
 	return cmd
 }
 
+// wrapped is help that fits the width of a terminal.
+func wrapped(help func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+	return func(c *cobra.Command, args []string) {
+		out := c.OutOrStdout()
+		var text strings.Builder
+		c.SetOut(&text)
+		help(c, args)
+		c.SetOut(out)
+		_, _ = io.WriteString(out, cli.Wrap(text.String())) // standard output is gone: nothing can be reported there
+	}
+}
+
 // exitCodes is the help topic "drawbar help exit-codes".
 func exitCodes(app *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "exit-codes", Short: "Explain the exit codes", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return app.Answer(exitcode.Table(), func() { app.Printf("%s", exitcode.Help()) })
+			return app.Answer(exitcode.Table(), func() { app.Printf("%s", cli.Wrap(exitcode.Help())) })
 		}}
-	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(app.Out, exitcode.Help()) })
+	c.SetHelpFunc(func(*cobra.Command, []string) { app.Printf("%s", cli.Wrap(exitcode.Help())) })
 	return c
 }

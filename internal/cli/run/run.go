@@ -39,10 +39,16 @@ func New(app *cli.App) *cobra.Command {
 
 The prompt is the words after the agent's name, --prompt, a file (--file), or standard input. Without an agent's name, the agent of
 the profile or the configured default runs (drawbar config set defaultAgent claude).
+
 The agent acp is any program that speaks the Agent Client Protocol: give the program and its arguments after --.
+
 Ctrl-C interrupts the turn; a second Ctrl-C aborts the run. A conversation (-i) continues after an interrupt; Ctrl-C twice
-between its turns ends it. Permission questions are asked on the terminal; without one they are denied with a warning,
-unless --approve says otherwise. --mcp reads {"mcpServers": {name: {command, args, env} or {type, url, headers}}}. A run whose output is no longer read continues and stays on record.`,
+between its turns ends it. A run whose output is no longer read continues and stays on record.
+
+Permission questions are asked on the terminal; without one they are denied with a warning,
+unless --approve says otherwise.
+
+--mcp reads {"mcpServers": {name: {command, args, env} or {type, url, headers}}}.`,
 		Example: `  drawbar run claude "fix the failing test"
   drawbar run codex --approve yolo --cwd ../service "upgrade the linter"
   git diff | drawbar run claude --system "You review patches." --json

@@ -43,16 +43,17 @@ They are copied to the folder where each agent finds them, globally or in the pr
 	cmd.PersistentFlags().StringArrayVar(&c.agents, "agent", nil, "agent (repeatable; default for list and where: all that support them)")
 	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global or project (default: global for add and remove, both for list)")
 	c.app.DirFlag(cmd)
+	one := string(c.kind)
 	var o skill.Options
-	add := &cobra.Command{Use: "add " + source, Short: "Copy one to where agents look", Args: cli.Args(cobra.ExactArgs(1)),
+	add := &cobra.Command{Use: "add " + source, Short: "Copy a " + one + " into the agents' folders", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return c.add(args[0], o) }}
 	add.Flags().StringVar(&o.Name, "name", "", "name to use instead of its own")
-	add.Flags().BoolVar(&o.Force, "force", false, "replace an existing one of the same name")
+	add.Flags().BoolVar(&o.Force, "force", false, "replace an existing one with that name")
 	cmd.AddCommand(add,
-		&cobra.Command{Use: "list", Short: "List what agents find", Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return c.list() }},
-		&cobra.Command{Use: "remove NAME", Aliases: []string{"rm"}, Short: "Remove one", Args: cli.Args(cobra.ExactArgs(1)),
+		&cobra.Command{Use: "list", Short: "List the " + one + "s that agents find", Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return c.list() }},
+		&cobra.Command{Use: "remove NAME", Aliases: []string{"rm"}, Short: "Remove a " + one, Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return c.remove(args[0]) }},
-		&cobra.Command{Use: "where", Short: "Show the folders in which agents look", Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return c.where() }})
+		&cobra.Command{Use: "where", Short: "Show the folders that agents read", Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return c.where() }})
 	return cmd
 }
 
