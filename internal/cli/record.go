@@ -16,7 +16,7 @@ func RecordError(err error) error {
 		return nil
 	case errors.Is(err, runstore.ErrBadID):
 		return execution.Errorf(execution.CodeValidation, "%w", err).WithHint("drawbar ps --all lists runs")
-	case errors.Is(err, runstore.ErrNotFound), errors.Is(err, runstore.ErrAmbiguous), errors.Is(err, runstore.ErrNoSession):
+	case errors.Is(err, runstore.ErrNotFound), errors.Is(err, runstore.ErrAmbiguous):
 		return execution.Errorf(execution.CodeSessionNotFound, "%w", err)
 	case errors.Is(err, runstore.ErrLost):
 		return execution.Errorf(execution.CodeAgentCrash, "%w", err)
