@@ -24,14 +24,11 @@ func (a *App) CompleteAgents(every bool) cobra.CompletionFunc {
 }
 
 func (a *App) agentNames(but []string) []string {
-	c, err := a.Client()
-	if err != nil {
-		return nil
-	}
+	entries, _ := a.Agents() // none without a client
 	var names []string
-	for _, i := range c.Adapters().List() {
-		if !slices.Contains(but, i.Agent) {
-			names = append(names, i.Agent+"\t"+i.DisplayName)
+	for _, e := range entries {
+		if d := e.Descriptor; !slices.Contains(but, d.Name) {
+			names = append(names, d.Name+"\t"+d.DisplayName)
 		}
 	}
 	return names
@@ -43,12 +40,13 @@ func (a *App) completeModels(_ *cobra.Command, args []string, _ string) ([]strin
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	entries, err := a.Agents(args[:min(len(args), 1)]...)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	var names []string
-	for _, i := range c.Adapters().List() {
-		if e, err := c.Adapters().Get(i.Agent); err != nil || len(args) > 0 && args[0] != i.Agent && !slices.Contains(e.Descriptor.Aliases, args[0]) {
-			continue
-		}
-		models, err := c.Models().List(i.Agent)
+	for _, e := range entries {
+		models, err := c.Models().List(e.Descriptor.Name)
 		if err != nil {
 			continue
 		}
@@ -94,7 +92,7 @@ func (a *App) completeSessions(cmd *cobra.Command, _ []string, _ string) ([]stri
 	}
 	var names []string
 	for _, one := range l.Sessions {
-		names = append(names, printable(one.UnifiedID)+"\t"+oneLine(one.Title, 60))
+		names = append(names, printable(one.UnifiedID)+"\t"+OneLine(one.Title, 60))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -109,7 +109,7 @@ func (a *App) Confirm(ctx context.Context, yes bool, question, command string, s
 	}
 	a.Notef("%s [y/N]", question)
 	line, err := a.ReadLine(ctx)
-	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
+	if err != nil || !Yes(line) {
 		return Usage("nothing was changed").WithHint("%s --yes", command)
 	}
 	return nil

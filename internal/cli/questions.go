@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,6 +60,38 @@ func (q *Questions) GiveWay(id execution.QuestionID, render *Renderer, run *agen
 		case <-tick.C:
 		}
 	}
+}
+
+// Approve asks for permission.
+func (q *Questions) Approve(ctx context.Context, b execution.ApprovalRequired) execution.Decision {
+	line, err := q.Ask(ctx, b)
+	if err != nil {
+		return execution.Decision{Reason: "no answer was given"}
+	}
+	return Decide(line)
+}
+
+// Input asks a question of the agent.
+func (q *Questions) Input(ctx context.Context, b execution.InputRequired) (string, error) {
+	return q.Ask(ctx, b)
+}
+
+// Decide reads an answer to a permission question: yes, no, or the reason of a denial.
+func Decide(line string) execution.Decision {
+	switch answer := strings.TrimSpace(line); {
+	case Yes(answer):
+		return execution.Decision{Approve: true}
+	case answer == "" || strings.EqualFold(answer, "n") || strings.EqualFold(answer, "no"):
+		return execution.Decision{Reason: "denied by the user"}
+	default:
+		return execution.Decision{Reason: answer}
+	}
+}
+
+// Yes reports whether an answer is yes.
+func Yes(answer string) bool {
+	answer = strings.TrimSpace(answer)
+	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
 }
 
 // Pending reports whether a question of the run waits for an answer.

@@ -24,6 +24,14 @@ func RecordError(err error) error {
 	return execution.Errorf(execution.CodeConfig, "%w", err)
 }
 
+// Number is a count with its noun: 1 process, 2 processes.
+func Number(n int, one, many string) string {
+	if n == 1 {
+		many = one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // Age is a duration for a person, in the one unit that matters.
 func Age(d time.Duration) string {
 	switch {

@@ -97,7 +97,7 @@ func (r *Renderer) QuestionText(b execution.Body) string {
 	r.status.Hide()
 	r.breakLine()
 	if q, ok := b.(execution.ApprovalRequired); ok {
-		return r.paint(yellow, "? "+q.Action) + " " + r.paint(dim, oneLine(q.Detail, 200)) + "\n  allow it? [y]es, [n]o, or a reason to deny it: "
+		return r.paint(yellow, "? "+q.Action) + " " + r.paint(dim, OneLine(q.Detail, 200)) + "\n  allow it? [y]es, [n]o, or a reason to deny it: "
 	}
 	q, _ := b.(execution.InputRequired)
 	return r.paint(yellow, "? "+q.Question) + "\n  your answer: "
@@ -133,7 +133,7 @@ func (r *Renderer) Event(e execution.Event) {
 		}
 	case execution.ThinkingStop:
 		if r.debug && b.Thinking != "" {
-			r.note("%s%s", indent, r.paint(dim, "thinking: "+oneLine(b.Thinking, 200)))
+			r.note("%s%s", indent, r.paint(dim, "thinking: "+OneLine(b.Thinking, 200)))
 		}
 	case execution.ToolCallReady:
 		r.names[b.ToolCallID] = b.ToolName
@@ -145,9 +145,9 @@ func (r *Renderer) Event(e execution.Event) {
 		if b.Error == r.denial && b.Error != "" {
 			break
 		}
-		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+oneLine(b.Error, 300)))
+		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+OneLine(b.Error, 300)))
 	case execution.MCPToolError:
-		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+oneLine(b.Error, 300)))
+		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+OneLine(b.Error, 300)))
 	case execution.ShellExit:
 		if b.ExitCode != 0 {
 			r.note("%s%s", indent, r.paint(yellow, fmt.Sprintf("  exit code %d", b.ExitCode)))
@@ -161,12 +161,12 @@ func (r *Renderer) Event(e execution.Event) {
 	case execution.FileDelete:
 		r.note("%s%s", indent, r.paint(green, "  - "+shorten(b.Path)))
 	case execution.SubagentSpawn:
-		r.note("%s%s %s", indent, r.paint(bold, "▸ sub-agent "+b.AgentName), r.paint(dim, oneLine(b.Prompt, 120)))
+		r.note("%s%s %s", indent, r.paint(bold, "▸ sub-agent "+b.AgentName), r.paint(dim, OneLine(b.Prompt, 120)))
 	case execution.ApprovalRequired:
 		if r.Unasked {
 			break
 		}
-		r.note("%s%s %s", indent, r.paint(yellow, "? "+b.Action), r.paint(dim, oneLine(b.Detail, 200)))
+		r.note("%s%s %s", indent, r.paint(yellow, "? "+b.Action), r.paint(dim, OneLine(b.Detail, 200)))
 	case execution.ApprovalGranted:
 		if r.Unasked {
 			break
@@ -175,7 +175,7 @@ func (r *Renderer) Event(e execution.Event) {
 	case execution.ApprovalDenied:
 		r.denial = b.Reason
 		if by, ok := strings.CutPrefix(b.Reason, "denied "); ok {
-			r.note("%s%s", indent, r.paint(red, "  denied "+oneLine(by, 200)))
+			r.note("%s%s", indent, r.paint(red, "  denied "+OneLine(by, 200)))
 			break
 		}
 		r.note("%s%s", indent, r.paint(red, "  denied"+because(b.Reason)))
@@ -184,7 +184,7 @@ func (r *Renderer) Event(e execution.Event) {
 	case execution.QuestionWithdrawn:
 		r.note("%s%s", indent, r.paint(dim, "  the question was withdrawn"))
 	case execution.Retry:
-		r.note("%s", r.paint(yellow, "↻ "+again(b)+": "+oneLine(b.Reason, 200)))
+		r.note("%s", r.paint(yellow, "↻ "+again(b)+": "+OneLine(b.Reason, 200)))
 	case execution.RateLimited:
 		r.note("%s", r.paint(yellow, "rate limited"+resets(b)))
 	case execution.ContextCompacted:
@@ -199,11 +199,11 @@ func (r *Renderer) Event(e execution.Event) {
 		r.note("%s", r.paint(yellow, fmt.Sprintf("%d events were missed", b.Count)))
 	case execution.Debug:
 		if r.debug || b.Level == execution.DebugWarn {
-			r.note("%s", r.paint(dim, string(b.Level)+": "+oneLine(b.Message, 500)))
+			r.note("%s", r.paint(dim, string(b.Level)+": "+OneLine(b.Message, 500)))
 		}
 	case execution.Log:
 		if r.debug {
-			r.note("%s", r.paint(dim, string(b.Source)+": "+oneLine(b.Line, 500)))
+			r.note("%s", r.paint(dim, string(b.Source)+": "+OneLine(b.Line, 500)))
 		}
 	case execution.Finished:
 		if out := b.Result.Output; out != nil && b.Result.Status == execution.StatusCompleted && !r.said {
@@ -279,11 +279,7 @@ func (r *Renderer) finish(res execution.Result) {
 		parts = append(parts, fmt.Sprintf("%s in, %s out", Count(res.Usage.Input+res.Usage.Cached+res.Usage.CacheWrite), Count(res.Usage.Output)))
 	}
 	if res.UnknownLines > 0 {
-		what := "lines"
-		if res.UnknownLines == 1 {
-			what = "line"
-		}
-		parts = append(parts, fmt.Sprintf("%d %s could not be parsed", res.UnknownLines, what))
+		parts = append(parts, Number(res.UnknownLines, "line", "lines")+" could not be parsed")
 	}
 	fmt.Fprintln(r.err, r.paint(dim, printable(strings.Join(parts, " · "))))
 	run := "run " + string(res.RunID)
@@ -350,7 +346,7 @@ func because(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return ": " + oneLine(reason, 200)
+	return ": " + OneLine(reason, 200)
 }
 
 func resets(b execution.RateLimited) string {
@@ -367,21 +363,21 @@ func resets(b execution.RateLimited) string {
 func Summarize(input json.RawMessage) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(input, &m) != nil {
-		return oneLine(string(input), 120)
+		return OneLine(string(input), 120)
 	}
 	for _, key := range []string{"command", "cmd", "file_path", "path", "notebook_path", "pattern", "query", "url", "description", "prompt", "text"} {
 		if raw, ok := m[key]; ok {
 			var s string
 			if json.Unmarshal(raw, &s) == nil {
-				return oneLine(s, 120)
+				return OneLine(s, 120)
 			}
-			return oneLine(string(raw), 120)
+			return OneLine(string(raw), 120)
 		}
 	}
 	if len(m) == 0 {
 		return ""
 	}
-	return oneLine(string(input), 120)
+	return OneLine(string(input), 120)
 }
 
 func shorten(path string) string {
@@ -391,7 +387,8 @@ func shorten(path string) string {
 	return printable("…/" + filepath.Base(path))
 }
 
-func oneLine(s string, n int) string {
+// OneLine is a text in one line of at most n characters.
+func OneLine(s string, n int) string {
 	s = strings.Join(strings.Fields(printable(s)), " ")
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"

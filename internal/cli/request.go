@@ -149,15 +149,11 @@ func nativeSession(app *App, agentName, flag, id string) (string, error) {
 	if !ok {
 		return id, nil
 	}
-	c, err := app.Client()
+	agent, err := app.Agent(agentName)
 	if err != nil {
 		return "", err
 	}
-	agent, err := c.Adapters().Get(agentName)
-	if err != nil {
-		return "", err
-	}
-	if have, err := c.Adapters().Get(owner); err != nil || have.Descriptor.Name != agent.Descriptor.Name {
+	if have, err := app.Agent(owner); err != nil || have.Descriptor.Name != agent.Descriptor.Name {
 		return "", Usage("session %s belongs to %s, not to %s", id, owner, agentName).WithHint("drawbar run %s --%s %s", owner, flag, id)
 	}
 	return native, nil

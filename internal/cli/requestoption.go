@@ -70,7 +70,7 @@ func registerList(cmd *cobra.Command, o execution.Option) reading {
 	v := cmd.Flags().StringArrayP(o.Flag, o.Short, nil, o.Usage)
 	switch reflect.Zero(o.Field().Type).Interface().(type) {
 	case map[string]string:
-		return func(app *App, _ string) (any, error) { return environment(app, *v) }
+		return func(app *App, _ string) (any, error) { return Environment(app, *v) }
 	case []execution.MCPServer:
 		return func(*App, string) (any, error) {
 			var all []execution.MCPServer
@@ -174,8 +174,8 @@ func jsonFile(flag, path string) (any, error) {
 	return json.RawMessage(b), nil
 }
 
-// environment takes NAME=VALUE apart; NAME alone has its value here.
-func environment(app *App, pairs []string) (map[string]string, error) {
+// Environment reads the values of --env: NAME=VALUE, or NAME for its current value.
+func Environment(app *App, pairs []string) (map[string]string, error) {
 	m := map[string]string{}
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")

@@ -65,7 +65,7 @@ func (s *StatusLine) draw() {
 	if s.usd > 0 {
 		parts = append(parts, fmt.Sprintf("$%.4f", s.usd))
 	}
-	fmt.Fprintf(s.w, "\r\x1b[K%c %s", frames[s.frame%len(frames)], oneLine(strings.Join(parts, " · "), s.room()))
+	fmt.Fprintf(s.w, "\r\x1b[K%c %s", frames[s.frame%len(frames)], OneLine(strings.Join(parts, " · "), s.room()))
 	s.shown = true
 }
 

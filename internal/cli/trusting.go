@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"path/filepath"
-	"strings"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -53,7 +52,7 @@ func (a *App) Trust(ctx context.Context, root string, items []trust.Item, yes bo
 		a.Notef("The project %s would run:", root)
 		a.ShowTrust(store, root, pending)
 		line, err := a.Ask(ctx, "It runs as you, with all your permissions. Trust it? [y/n] ")
-		if answer := strings.ToLower(line); err != nil || answer != "y" && answer != "yes" {
+		if err != nil || !Yes(line) {
 			return refusal
 		}
 	}

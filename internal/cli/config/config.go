@@ -162,10 +162,7 @@ func (c *command) get(_ *cobra.Command, args []string) error {
 		}
 		c.noteOverrides(c.overrides(files.Schema), t.Name)
 	})
-	if err == nil && !ok {
-		return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
-	}
-	return err
+	return exitcode.If(!ok, execution.ExitGeneral, err)
 }
 
 // text is a value for people: a text as it is, anything else as JSON.
@@ -424,10 +421,7 @@ func (c *command) validate(_ *cobra.Command, args []string) error {
 			c.app.Notef("%s: valid", files.Schema.Agent)
 		}
 	})
-	if err == nil && !v.Valid {
-		return &exitcode.Error{Code: execution.ExitConfig, Silent: true}
-	}
-	return err
+	return exitcode.If(!v.Valid, execution.ExitConfig, err)
 }
 
 func line(level string, f agentconfig.Finding) string {
@@ -458,14 +452,13 @@ func (c *command) schema(_ *cobra.Command, args []string) error {
 		return err
 	}
 	return c.app.Answer(s, func() {
-		w := c.app.Table()
-		fmt.Fprintln(w, "FIELD\tTYPE\tNATIVE\tDESCRIPTION")
+		w := c.app.Table("FIELD", "TYPE", "NATIVE", "DESCRIPTION")
 		for _, f := range s.Fields {
 			what := f.Description
 			if len(f.Enum) > 0 {
 				what += ": " + strings.Join(f.Enum, ", ")
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Path, f.Type, f.Native, what)
+			w.Row(f.Path, f.Type, f.Native, what)
 		}
 		w.Flush()
 		paths := map[string]bool{}

@@ -41,11 +41,11 @@ func New(app *cli.App) *cobra.Command {
 			"Checks that an installed program cannot trigger are skipped, with the reason.",
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			c, err := app.Client()
+			e, err := app.Agent(args[0])
 			if err != nil {
 				return err
 			}
-			e, err := c.Adapters().Get(args[0])
+			c, err := app.Client()
 			if err != nil {
 				return err
 			}
@@ -137,10 +137,7 @@ func (s *stand) run(ctx context.Context, only string) error {
 		return cli.Usage("no check name contains %q", only)
 	}
 	err := s.app.Answer(rows, func() { s.app.Printf("%d checks, %d failed\n", len(rows), failures) })
-	if err == nil && failures > 0 {
-		return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
-	}
-	return err
+	return exitcode.If(failures > 0, execution.ExitGeneral, err)
 }
 
 func (s *stand) subject() adaptertest.Subject {

@@ -232,14 +232,7 @@ func (s *stage) runAgent(ctx context.Context, client *drawbar.Client, modelURL s
 // approve answers the permission question: the person's, with --ask on a terminal, else a yes that says so.
 func (s *stage) approve(ctx context.Context, questions *cli.Questions, q execution.ApprovalRequired) execution.Decision {
 	if s.ask {
-		line, err := questions.Ask(ctx, q)
-		if err != nil {
-			return execution.Decision{Reason: "no answer was given"}
-		}
-		if strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
-			return execution.Decision{Approve: true}
-		}
-		return execution.Decision{Reason: "denied by the user"}
+		return questions.Approve(ctx, q)
 	}
 	return execution.Decision{Approve: true, Reason: "answered by the demo; ask me with --ask"}
 }

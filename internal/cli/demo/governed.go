@@ -17,6 +17,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
@@ -262,7 +263,7 @@ func (g *governed) pass(ctx context.Context, o govern.ApproveOptions) error {
 	if g.ask {
 		g.app.Notef("  approve it? [y]es or [n]o")
 		line, err := g.app.ReadLine(ctx)
-		if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
+		if err != nil || !cli.Yes(line) {
 			return errNotApproved
 		}
 		why, o.By = "", protocol.Person{Name: "the person at the demo"}

@@ -2,7 +2,9 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -60,7 +62,7 @@ func New(app *cli.App) *cobra.Command {
 			checks = append(checks, agents(cmd.Context(), client.Adapters())...)
 			checks = append(checks, own(app, dir)...)
 			checks = append(checks, settings(client, dir)...)
-			checks = append(checks, stores(cmd.Context(), client)...)
+			checks = append(checks, stores(cmd.Context(), app)...)
 			checks = append(checks, drift(app)...)
 			bad := false
 			for _, c := range checks {
@@ -75,10 +77,7 @@ func New(app *cli.App) *cobra.Command {
 					}
 				}
 			})
-			if err == nil && bad {
-				return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
-			}
-			return err
+			return exitcode.If(bad, execution.ExitGeneral, err)
 		},
 	}
 	app.DirFlag(cmd)
@@ -103,14 +102,20 @@ func home() check {
 		c.Found = err.Error()
 		return c
 	}
-	f, err := os.CreateTemp(dir, ".drawbar-doctor-*")
-	if err != nil {
+	if err := tryWrite(dir); err != nil {
 		c.Found = "agents cannot save their sessions: " + err.Error()
 		return c
 	}
-	_ = f.Close() // nothing was written
-	_ = os.Remove(f.Name())
 	return check{"home", ok, dir + " is writable", ""}
+}
+
+// tryWrite creates a file in a directory and removes it.
+func tryWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".drawbar-doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // leftovers ends what lost runs left, and removes the private folders of runs that were killed.
@@ -137,17 +142,10 @@ func record(app *cli.App) check {
 		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a directory"
 		return c
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := cmp.Or(os.MkdirAll(dir, 0o700), tryWrite(dir)); err != nil {
 		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a writable directory"
 		return c
 	}
-	f, err := os.CreateTemp(dir, ".doctor-*")
-	if err != nil {
-		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a writable directory"
-		return c
-	}
-	_ = f.Close() // nothing was written
-	_ = os.Remove(f.Name())
 	s, err := app.Store()
 	if err != nil {
 		c.Found = err.Error()

@@ -94,19 +94,17 @@ func settings(client *drawbar.Client, dir string) []check {
 const maxStoreProblems = 3
 
 // stores looks whether the agents' sessions can be read. Their contents are not looked at.
-func stores(ctx context.Context, client *drawbar.Client) []check {
+func stores(ctx context.Context, app *cli.App) []check {
 	var list []check
 	host := adapter.OSHost(cliagent.Spawn)
-	for _, i := range client.Adapters().List() {
-		e, err := client.Adapters().Get(i.Agent)
-		if err != nil {
-			continue
-		}
+	entries, _ := app.Agents() // they were listed above
+	for _, e := range entries {
 		store, has := adapter.As[adapter.SessionStore](e.Adapter)
 		if !has {
 			continue
 		}
-		name := i.Agent + " sessions"
+		agent := e.Descriptor.Name
+		name := agent + " sessions"
 		found, problems := store.ListSessions(ctx, host)
 		for _, f := range found {
 			if f.Problem != "" {
@@ -129,7 +127,7 @@ func stores(ctx context.Context, client *drawbar.Client) []check {
 				list = append(list, check{name, note, fmt.Sprintf("%d more like these", len(problems)-n), ""})
 				break
 			}
-			list = append(list, check{name, note, p.String(), "make it readable, or drawbar sessions list --agent " + i.Agent + ", which skips it"})
+			list = append(list, check{name, note, p.String(), "make it readable, or drawbar sessions list --agent " + agent + ", which skips it"})
 		}
 	}
 	return list

@@ -64,11 +64,19 @@ func OfResult(r execution.Result) int {
 	return execution.ExitGeneral // a valid end that is not the one that was asked for
 }
 
-// Error ends the command with a code of its own. Silent says that all has been said already.
+// Error ends the command with a code of its own. Silent says that the reason is printed already.
 type Error struct {
 	Code   int
 	Err    error
 	Silent bool
+}
+
+// If is err, or else the silent exit with a code where a condition holds.
+func If(condition bool, code int, err error) error {
+	if err == nil && condition {
+		return &Error{Code: code, Silent: true}
+	}
+	return err
 }
 
 // Error is the wrapped error's text.

@@ -86,28 +86,15 @@ func (c *command) chosen(dirs config.Dirs) (adapter.ConfigScope, error) {
 
 // native finds an agent's own hooks. An agent without any is an error that names those that have some.
 func (c *command) native(agentName string) (catalog.Entry, adapter.NativeHooks, error) {
-	client, err := c.app.Client()
-	if err != nil {
-		return catalog.Entry{}, nil, err
+	return cli.Offer[adapter.NativeHooks](c.app, agentName, "hooks of its own", "hooks")
+}
+
+// eventsOf are the hook events of an agent, none for one without hooks.
+func eventsOf(e catalog.Entry) []adapter.NativeHook {
+	if n, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
+		return n.Hooks()
 	}
-	entry, err := client.Adapters().Get(agentName)
-	if err != nil {
-		return catalog.Entry{}, nil, err
-	}
-	if n, ok := adapter.As[adapter.NativeHooks](entry.Adapter); ok {
-		return entry, n, nil
-	}
-	var able []string
-	for _, info := range client.Adapters().List() {
-		if e, err := client.Adapters().Get(info.Agent); err == nil {
-			if _, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
-				able = append(able, info.Agent)
-			}
-		}
-	}
-	e := execution.Errorf(execution.CodeCapability, "%s has no hooks of its own", entry.Descriptor.Name).WithHint("agents with hooks: %s", strings.Join(able, ", "))
-	e.Agent, e.Capability = entry.Descriptor.Name, "hooks"
-	return catalog.Entry{}, nil, e
+	return nil
 }
 
 // event finds an event of an agent by its own name or that of the specification.
@@ -194,7 +181,7 @@ func (c *command) list() error {
 	if !trusted {
 		all = hook.Merge(all, project)
 	}
-	client, err := c.app.Client()
+	entries, err := c.app.Agents()
 	if err != nil {
 		return err
 	}
@@ -205,17 +192,9 @@ func (c *command) list() error {
 			x.Scope = adapter.ScopeProject
 		}
 		x.Running = r.On() && (trusted || x.Scope == adapter.ScopeGlobal)
-		for _, info := range client.Adapters().List() {
-			e, err := client.Adapters().Get(info.Agent)
-			if err != nil {
-				return err
-			}
-			var native []adapter.NativeHook
-			if n, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
-				native = n.Hooks()
-			}
-			if k := hook.KindOf(r, info.Agent, native); k != hook.None {
-				x.Kinds[info.Agent] = k
+		for _, e := range entries {
+			if k := hook.KindOf(r, e.Descriptor.Name, eventsOf(e)); k != hook.None {
+				x.Kinds[e.Descriptor.Name] = k
 			}
 		}
 		rows = append(rows, x)
@@ -225,8 +204,7 @@ func (c *command) list() error {
 			c.app.Notef("no hooks are registered; see: drawbar hooks --help")
 			return
 		}
-		w := c.app.Table()
-		fmt.Fprintln(w, "ID\tSCOPE\tAGENT\tEVENT\tKIND\tPRIORITY\tON\tHANDLER")
+		w := c.app.Table("ID", "SCOPE", "AGENT", "EVENT", "KIND", "PRIORITY", "ON", "HANDLER")
 		for _, x := range rows {
 			on := "yes"
 			switch {
@@ -235,7 +213,7 @@ func (c *command) list() error {
 			case !x.Running:
 				on = "not trusted"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s %s\n", x.ID, x.Scope, x.Agent, x.HookType, kinds(x.Kinds), x.Order(), on, x.Handler, oneLine(x.Target))
+			w.Row(x.ID, x.Scope, x.Agent, x.HookType, kinds(x.Kinds), x.Order(), on, string(x.Handler)+" "+cli.OneLine(x.Target, 60))
 		}
 		w.Flush()
 		if slices.ContainsFunc(rows, func(x row) bool {
@@ -269,14 +247,6 @@ func kinds(by map[string]hook.Kind) string {
 		return string(all[0])
 	}
 	return "native or virtual"
-}
-
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:57]) + "..."
-	}
-	return s
 }
 
 func (c *command) dispatcher(dirs config.Dirs) *hook.Dispatcher {

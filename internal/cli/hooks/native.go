@@ -47,16 +47,8 @@ func (c *command) discover(names []string) error {
 		return err
 	}
 	if len(names) == 0 {
-		client, err := c.app.Client()
-		if err != nil {
+		if names, err = cli.Able[adapter.NativeHooks](c.app); err != nil {
 			return err
-		}
-		for _, info := range client.Adapters().List() {
-			if e, err := client.Adapters().Get(info.Agent); err == nil {
-				if _, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
-					names = append(names, info.Agent)
-				}
-			}
 		}
 	}
 	list := []found{}
@@ -88,20 +80,9 @@ func (c *command) discover(names []string) error {
 		}
 	}
 	return c.app.Answer(list, func() {
-		w := c.app.Table()
-		fmt.Fprintln(w, "AGENT\tEVENT\tMEANS\tWHEN\tCAN BLOCK\tINSTALLED")
+		w := c.app.Table("AGENT", "EVENT", "MEANS", "WHEN", "CAN BLOCK", "INSTALLED")
 		for _, f := range list {
-			block, installed := "no", ""
-			if f.Blocking {
-				block = "yes"
-			}
-			for i, s := range f.Installed {
-				if i > 0 {
-					installed += ", "
-				}
-				installed += string(s)
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Agent, f.Name, f.Event, f.Direction, block, installed)
+			w.Row(f.Agent, f.Name, f.Event, f.Direction, f.Blocking, cli.Words(f.Installed))
 		}
 		w.Flush()
 	})

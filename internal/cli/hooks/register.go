@@ -161,30 +161,19 @@ func everywhere(line, cwd string) string {
 
 // kind checks that a registration can ever be called, and says from where.
 func (c *command) kind(r hook.Registration) (kind hook.Kind, agentName string, err error) {
-	client, err := c.app.Client()
+	var names []string
+	if r.Agent != hook.Any {
+		names = []string{r.Agent}
+	}
+	agents, err := c.app.Agents(names...)
 	if err != nil {
 		return "", "", err
 	}
-	agents := []string{r.Agent}
-	if r.Agent == hook.Any {
-		agents = nil
-		for _, info := range client.Adapters().List() {
-			agents = append(agents, info.Agent)
-		}
-	}
 	best := hook.None
-	for _, name := range agents {
-		e, err := client.Adapters().Get(name)
-		if err != nil {
-			return "", "", err
-		}
+	for _, e := range agents {
 		agentName = e.Descriptor.Name
-		var native []adapter.NativeHook
-		if n, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
-			native = n.Hooks()
-		}
 		r.Agent = agentName
-		if k := hook.KindOf(r, agentName, native); k == hook.Native || k == hook.Virtual && best == hook.None {
+		if k := hook.KindOf(r, agentName, eventsOf(e)); k == hook.Native || k == hook.Virtual && best == hook.None {
 			best = k
 		}
 	}

@@ -62,10 +62,8 @@ func command(app *cli.App, verb, short string, versions bool, do func(*catalog.R
 			case len(names) > 1 && o.Version != "":
 				return cli.Usage("--version applies to one agent, and %d are named", len(names)).WithHint("%s %s --version %s", cmd.CommandPath(), names[0], o.Version)
 			}
-			for _, name := range names {
-				if _, err := c.Adapters().Get(name); err != nil {
-					return err // before anything is installed
-				}
+			if _, err := app.Agents(names...); err != nil {
+				return err // before anything is installed
 			}
 			o.Announce = func(command string) { app.Notef("running: %s", command) }
 			results := []adapter.InstallResult{}

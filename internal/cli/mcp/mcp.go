@@ -2,7 +2,6 @@
 package mcp
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,10 +87,7 @@ func (c *command) list(_ *cobra.Command, args []string) error {
 	for _, err := range failed {
 		c.app.Warnf("%v", err)
 	}
-	if err := c.app.Answer(rows, func() { c.table(rows) }); err != nil || len(failed) == 0 {
-		return err
-	}
-	return &exitcode.Error{Code: execution.ExitConfig, Silent: true}
+	return exitcode.If(len(failed) > 0, execution.ExitConfig, c.app.Answer(rows, func() { c.table(rows) }))
 }
 
 // row is a server of an agent.
@@ -124,8 +120,7 @@ func (c *command) table(servers []row) {
 		c.app.Notef("no MCP servers")
 		return
 	}
-	w := c.app.Table()
-	fmt.Fprintln(w, "AGENT\tNAME\tTRANSPORT\tSERVER\tSCOPE\tFILE")
+	w := c.app.Table("AGENT", "NAME", "TRANSPORT", "SERVER", "SCOPE", "FILE")
 	for _, m := range servers {
 		what := m.URL
 		if m.Transport == execution.MCPStdio {
@@ -133,9 +128,9 @@ func (c *command) table(servers []row) {
 		}
 		transport := string(m.Transport)
 		if m.Error != "" {
-			what, transport = m.Error, "-"
+			what, transport = m.Error, ""
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Agent, m.Name, transport, what, m.Scope, m.File)
+		w.Row(m.Agent, m.Name, transport, what, m.Scope, m.File)
 	}
 	w.Flush()
 }
@@ -221,18 +216,11 @@ func (c *command) servers(cmd *cobra.Command, args []string) ([]execution.MCPSer
 	default:
 		return nil, cli.Usage("--transport %q is not supported", c.transport).WithHint("stdio, http or sse")
 	}
-	for _, pair := range c.env {
-		name, value, ok := strings.Cut(pair, "=")
-		if !ok {
-			value = c.app.Getenv(name)
+	if len(c.env) > 0 {
+		var err error
+		if m.Env, err = cli.Environment(c.app, c.env); err != nil {
+			return nil, err
 		}
-		if name == "" || !ok && value == "" {
-			return nil, cli.Usage("--env %s: the variable is not set here", name).WithHint("--env NAME=VALUE")
-		}
-		if m.Env == nil {
-			m.Env = map[string]string{}
-		}
-		m.Env[name] = value
 	}
 	for _, h := range c.headers {
 		name, value, ok := strings.Cut(h, ":")

@@ -45,18 +45,13 @@ func list(app *cli.App, names []string) error {
 	if err != nil {
 		return err
 	}
-	if len(names) == 0 {
-		for _, i := range c.Adapters().List() {
-			names = append(names, i.Agent)
-		}
+	entries, err := app.Agents(names...)
+	if err != nil {
+		return err
 	}
 	rows := []row{}
-	for _, name := range names {
-		e, err := c.Adapters().Get(name)
-		if err != nil {
-			return err
-		}
-		models, err := c.Models().List(name)
+	for _, e := range entries {
+		models, err := c.Models().List(e.Descriptor.Name)
 		if err != nil {
 			return err
 		}
@@ -65,10 +60,9 @@ func list(app *cli.App, names []string) error {
 		}
 	}
 	return app.Answer(rows, func() {
-		w := app.Table()
-		fmt.Fprintln(w, "AGENT\tMODEL\tWINDOW\tIN $/M\tOUT $/M\tCACHE READ\tCACHE WRITE\tALIASES")
+		w := app.Table("AGENT", "MODEL", "WINDOW", "IN $/M", "OUT $/M", "CACHE READ", "CACHE WRITE", "ALIASES")
 		for _, r := range rows {
-			name, window := r.ID, "-"
+			name, window := r.ID, ""
 			if r.IsDefault {
 				name += " (default)"
 			}
@@ -78,15 +72,11 @@ func list(app *cli.App, names []string) error {
 			if r.ContextWindow > 0 {
 				window = cli.Count(r.ContextWindow)
 			}
-			in, out, cr, cw := "-", "-", "-", "-"
+			var in, out, cacheRead, cacheWrite string
 			if p := r.Price; p != nil {
-				in, out, cr, cw = fmt.Sprintf("%g", p.Input), fmt.Sprintf("%g", p.Output), price(p.CacheRead), price(p.CacheWrite)
+				in, out, cacheRead, cacheWrite = price(&p.Input), price(&p.Output), price(p.CacheRead), price(p.CacheWrite)
 			}
-			aliases := "-"
-			if len(r.Aliases) > 0 {
-				aliases = strings.Join(r.Aliases, ", ")
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Agent, name, window, in, out, cr, cw, aliases)
+			w.Row(r.Agent, name, window, in, out, cacheRead, cacheWrite, strings.Join(r.Aliases, ", "))
 		}
 		w.Flush()
 	})
@@ -94,7 +84,7 @@ func list(app *cli.App, names []string) error {
 
 func price(p *float64) string {
 	if p == nil {
-		return "-"
+		return ""
 	}
 	return fmt.Sprintf("%g", *p)
 }
@@ -112,7 +102,7 @@ func show(app *cli.App, agent, id string) error {
 		w := app.Table()
 		field := func(name, value string) {
 			if value != "" {
-				fmt.Fprintf(w, "%s\t%s\n", name, value)
+				w.Row(name, value)
 			}
 		}
 		tokens := func(n int64) string {
@@ -129,11 +119,7 @@ func show(app *cli.App, agent, id string) error {
 		field("output limit", tokens(m.MaxOutputTokens))
 		thinking := "no"
 		if m.Thinking {
-			var efforts []string
-			for _, e := range m.ThinkingEfforts {
-				efforts = append(efforts, string(e))
-			}
-			thinking = strings.Join(append([]string{"yes"}, efforts...), ", ")
+			thinking = cli.Words(append([]execution.ThinkingEffort{"yes"}, m.ThinkingEfforts...))
 		}
 		field("thinking", thinking)
 		if b := m.ThinkingBudget; b != nil {
@@ -176,10 +162,7 @@ func validate(app *cli.App, agent, id string) error {
 			app.Notef("similar: %s", strings.Join(v.Suggestions, ", "))
 		}
 	})
-	if err == nil && !v.Valid {
-		return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
-	}
-	return err
+	return exitcode.If(!v.Valid, execution.ExitGeneral, err)
 }
 
 // estimation is what "models estimate" answers.

@@ -39,10 +39,7 @@ func New(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := app.Answer(n, func() { show(app, n) }); err != nil || n.Supported {
-				return err
-			}
-			return &exitcode.Error{Code: execution.ExitCapability, Silent: true}
+			return exitcode.If(!n.Supported, execution.ExitCapability, app.Answer(n, func() { show(app, n) }))
 		},
 	}
 	flags.Register(cmd)

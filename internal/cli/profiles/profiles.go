@@ -80,10 +80,9 @@ func list(app *cli.App, where string) error {
 			app.Notef("no profiles; create one with: drawbar profiles set NAME --model MODEL")
 			return
 		}
-		w := app.Table()
-		fmt.Fprintln(w, "PROFILE\tSCOPE\tAGENT\tMODEL")
+		w := app.Table("PROFILE", "SCOPE", "AGENT", "MODEL")
 		for _, f := range found {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, f.Scope, dash(f.Agent), dash(f.Model))
+			w.Row(f.Name, f.Scope, f.Agent, f.Model)
 		}
 		w.Flush()
 		for _, f := range found {
@@ -92,13 +91,6 @@ func list(app *cli.App, where string) error {
 			}
 		}
 	})
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 func newShow(app *cli.App) *cobra.Command {
@@ -213,11 +205,7 @@ func named(app *cli.App, agent string) (string, error) {
 	if agent == "" {
 		return "", nil
 	}
-	c, err := app.Client()
-	if err != nil {
-		return "", err
-	}
-	e, err := c.Adapters().Get(agent)
+	e, err := app.Agent(agent)
 	return e.Descriptor.Name, err
 }
 

@@ -4,7 +4,6 @@ package ps
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -143,21 +142,13 @@ func show(app *cli.App, runs []row, now time.Time, quiet bool) {
 		}
 		return
 	}
-	w := app.ShortTable()
-	fmt.Fprintln(w, "RUN\tAGENT\tSTATE\tAGE\tCOST\tPROMPT")
+	w := app.ShortTable("RUN", "AGENT", "STATE", "AGE", "COST", "PROMPT")
 	for _, r := range runs {
 		state := cli.EndOf(r.State, r.ErrorCode)
-		switch {
-		case r.Processes == 1:
-			state = string(r.State) + ", 1 process still running"
-		case r.Processes > 1:
-			state = fmt.Sprintf("%s, %d processes still running", r.State, r.Processes)
+		if r.Processes > 0 {
+			state = fmt.Sprintf("%s, %s still running", r.State, cli.Number(r.Processes, "process", "processes"))
 		}
-		prompt := []rune(strings.Join(strings.Fields(r.Prompt), " "))
-		if len(prompt) > 60 {
-			prompt = append(prompt[:59], '…')
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Agent, state, cli.Age(now.Sub(r.StartedAt)), money(r.Run), string(prompt))
+		w.Row(r.ID, r.Agent, state, cli.Age(now.Sub(r.StartedAt)), money(r.Run), cli.OneLine(r.Prompt, 60))
 	}
 	w.Flush()
 	if len(runs) == 0 {

@@ -15,34 +15,8 @@ import (
 
 // conversation is a person at standard input.
 type conversation struct {
-	app       *cli.App
-	questions *cli.Questions
-	shown     Shown
-}
-
-// approve asks for permission on the terminal.
-func (c *conversation) approve(ctx context.Context, q execution.ApprovalRequired) execution.Decision {
-	line, err := c.questions.Ask(ctx, q)
-	if err != nil {
-		return execution.Decision{Reason: "no answer was given"}
-	}
-	return Decide(line)
-}
-
-func (c *conversation) input(ctx context.Context, q execution.InputRequired) (string, error) {
-	return c.questions.Ask(ctx, q)
-}
-
-// Decide reads an answer to a permission question: yes, no, or a refusal with its reason.
-func Decide(line string) execution.Decision {
-	switch answer := strings.ToLower(strings.TrimSpace(line)); answer {
-	case "y", "yes":
-		return execution.Decision{Approve: true}
-	case "", "n", "no":
-		return execution.Decision{Reason: "denied by the user"}
-	default:
-		return execution.Decision{Reason: strings.TrimSpace(line)}
-	}
+	app   *cli.App
+	shown Shown
 }
 
 // Shown remembers when questions came on the screen or into the stream. Its zero value is ready; it is safe for concurrent use.
@@ -119,7 +93,7 @@ func Parse(line string, do func(control.Call) (control.Reply, error), shown func
 			if !shown(q.ID) {
 				continue
 			}
-			d := Decide(text)
+			d := cli.Decide(text)
 			if !q.Approval {
 				d = execution.Decision{Approve: true, Text: text}
 			}

@@ -130,10 +130,9 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
 
-	talk := &conversation{app: app, questions: cli.NewQuestions(app, status)}
+	talk, questions := &conversation{app: app}, cli.NewQuestions(app, status)
 	if terminal && !req.Run.Interactive {
-		opts.OnApproval = talk.approve
-		opts.OnInput = talk.input
+		opts.OnApproval, opts.OnInput = questions.Approve, questions.Input
 	}
 	opts.EventBuffer = heldEvents
 	received, release := catch()
@@ -176,7 +175,7 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 		case !cli.Pending(run, question):
 			out.event(e)
 		case terminal && !req.Run.Interactive:
-			talk.questions.GiveWay(question, out.render, run)
+			questions.GiveWay(question, out.render, run)
 		default:
 			out.question(e)
 			talk.shown.Add(question)

@@ -71,7 +71,7 @@ func showList(app *cli.App, l sessions.Listing, now time.Time, quiet bool) {
 	row("SESSION", "ACTIVE", "TURNS", "COST", "MODEL", "DIRECTORY", "TITLE")
 	for _, s := range l.Sessions {
 		row(cell(name(s)), age(s.UpdatedAt, now), turns(s), money(s),
-			orDash(cell(s.Model)), orDash(cell(dir(s))), title(s))
+			cli.Cell(cell(s.Model)), cli.Cell(cell(dir(s))), title(s))
 	}
 	w.Flush()
 	if len(l.Sessions) == 0 {
@@ -134,7 +134,7 @@ func title(s adapter.SessionSummary) string {
 	if s.ForkedFrom != "" {
 		t = "(fork) " + t
 	}
-	return orDash(t)
+	return cli.Cell(t)
 }
 
 func turns(s adapter.SessionSummary) string {

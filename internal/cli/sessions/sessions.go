@@ -2,7 +2,6 @@
 package sessions
 
 import (
-	"cmp"
 	"path/filepath"
 	"strings"
 	"time"
@@ -68,7 +67,7 @@ func (f *filter) read(now time.Time, sorts ...sessions.Sort) (sessions.Query, er
 			}
 		}
 		if q.Sort == "" {
-			return q, cli.Usage("--sort %q is not a sort key", f.sort).WithHint("%s", words(sorts))
+			return q, cli.Usage("--sort %q is not a sort key", f.sort).WithHint("%s", cli.Words(sorts))
 		}
 	}
 	switch f.order {
@@ -86,21 +85,6 @@ func (f *filter) read(now time.Time, sorts ...sessions.Sort) (sessions.Query, er
 	return q, nil
 }
 
-func words(list []sessions.Sort) string {
-	text := ""
-	for i, s := range list {
-		switch {
-		case i == 0:
-		case i == len(list)-1:
-			text += " or "
-		default:
-			text += ", "
-		}
-		text += string(s)
-	}
-	return text
-}
-
 // sessions opens the conversations on disk.
 func open(app *cli.App) (*drawbar.Sessions, error) {
 	c, err := app.Client()
@@ -109,8 +93,6 @@ func open(app *cli.App) (*drawbar.Sessions, error) {
 	}
 	return c.Sessions()
 }
-
-func orDash(s string) string { return cmp.Or(s, "-") }
 
 // cell is a text of an agent in one line, for a table.
 func cell(s string) string { return strings.Join(strings.Fields(cli.Printable(s)), " ") }

@@ -89,7 +89,7 @@ func (p *printer) session(s adapter.Session) {
 func (p *printer) message(indent string, m adapter.SessionMessage) {
 	head := string(m.Role)
 	if r := m.ToolResult; r != nil {
-		head = "result of " + orDash(r.ToolName)
+		head = "result of " + cli.Cell(r.ToolName)
 		if r.IsError {
 			head += " (failed)"
 		}

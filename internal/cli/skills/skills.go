@@ -9,7 +9,6 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
-	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/settings/skill"
 )
@@ -73,10 +72,6 @@ func (c *command) capability() string {
 
 // spots are the folders that the flags mean. An agent that is named and has none is an error that names those that have some.
 func (c *command) spots(change bool) ([]spot, error) {
-	client, err := c.app.Client()
-	if err != nil {
-		return nil, err
-	}
 	scopes := []adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject}
 	switch s := adapter.ConfigScope(c.scope); {
 	case s == adapter.ScopeGlobal || s == adapter.ScopeProject:
@@ -86,13 +81,9 @@ func (c *command) spots(change bool) ([]spot, error) {
 	case change:
 		scopes = scopes[:1]
 	}
-	var able []string
-	for _, info := range client.Adapters().List() {
-		if e, err := client.Adapters().Get(info.Agent); err == nil {
-			if _, ok := adapter.As[adapter.SkillKeeper](e.Adapter); ok {
-				able = append(able, info.Agent)
-			}
-		}
+	able, err := cli.Able[adapter.SkillKeeper](c.app)
+	if err != nil {
+		return nil, err
 	}
 	names := c.agents
 	if len(names) == 0 {
@@ -105,13 +96,13 @@ func (c *command) spots(change bool) ([]spot, error) {
 	if err != nil {
 		return nil, err
 	}
+	entries, err := c.app.Agents(names...)
+	if err != nil {
+		return nil, err
+	}
 	host := adapter.OSHost(cliagent.Spawn)
 	var list []spot
-	for _, name := range names {
-		e, err := client.Adapters().Get(name)
-		if err != nil {
-			return nil, err
-		}
+	for _, e := range entries {
 		keeper, ok := adapter.As[adapter.SkillKeeper](e.Adapter)
 		found := false
 		for _, s := range scopes {
@@ -128,9 +119,7 @@ func (c *command) spots(change bool) ([]spot, error) {
 			}
 		}
 		if !found {
-			err := execution.Errorf(execution.CodeCapability, "%s has no %s", e.Descriptor.Name, c.capability()).WithHint("agents that support them: %s", strings.Join(able, ", "))
-			err.Agent, err.Capability = e.Descriptor.Name, c.capability()
-			return nil, err
+			return nil, cli.Incapable[adapter.SkillKeeper](c.app, e, c.capability(), c.capability())
 		}
 	}
 	return list, nil
@@ -164,25 +153,16 @@ func (c *command) list() error {
 			c.app.Notef("none found")
 			return
 		}
-		w := c.app.Table()
-		fmt.Fprintln(w, "AGENT\tSCOPE\tNAME\tDESCRIPTION\tPATH")
+		w := c.app.Table("AGENT", "SCOPE", "NAME", "DESCRIPTION", "PATH")
 		for _, i := range items {
 			text := i.Description
 			if i.Fault != "" {
 				text = "FAULTY: " + i.Fault
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Agent, i.Scope, i.Name, oneLine(text), i.Path)
+			w.Row(i.Agent, i.Scope, i.Name, cli.OneLine(text, 60), i.Path)
 		}
 		w.Flush()
 	})
-}
-
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:57]) + "..."
-	}
-	return s
 }
 
 func (c *command) add(src string, o skill.Options) error {
@@ -247,7 +227,7 @@ func (c *command) where() error {
 	return c.app.Answer(places, func() {
 		w := c.app.Table()
 		for _, p := range places {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", p.Agent, p.Scope, p.Dir)
+			w.Row(p.Agent, p.Scope, p.Dir)
 			for _, a := range p.Also {
 				fmt.Fprintf(w, "\t\t%s (read too)\n", a)
 			}

@@ -79,10 +79,8 @@ func stop(ctx context.Context, app *cli.App, ids []string, force bool) error {
 	return app.Answer(outcomes, func() {
 		for _, o := range outcomes {
 			switch {
-			case o.Ended == 1:
-				app.Printf("%s %s; ended 1 process that was still running\n", o.RunID, o.State)
-			case o.Ended > 1:
-				app.Printf("%s %s; ended %d processes that were still running\n", o.RunID, o.State, o.Ended)
+			case o.Ended > 0:
+				app.Printf("%s %s; ended %s\n", o.RunID, o.State, cli.Number(o.Ended, "process that was still running", "processes that were still running"))
 			case o.Was == "ended":
 				app.Printf("%s had already ended: %s\n", o.RunID, o.State)
 			default:

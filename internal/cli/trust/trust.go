@@ -4,7 +4,6 @@ package trust
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -157,11 +156,10 @@ func show(app *cli.App, places []place) error {
 			app.Notef("this project runs nothing of its own")
 			return
 		}
-		w := app.Table()
-		fmt.Fprintln(w, "STATE\tFILE\tPLACE\tRUNS")
+		w := app.Table("STATE", "FILE", "PLACE", "RUNS")
 		for _, r := range list {
 			runs, _, _ := strings.Cut(r.Runs, "\n")
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.State, r.File, r.Place, runs)
+			w.Row(r.State, r.File, r.Place, runs)
 		}
 		w.Flush()
 	})

@@ -70,8 +70,5 @@ func wait(ctx context.Context, app *cli.App, ids []string) error {
 			app.Printf("%s %s\n", r.RunID, line)
 		}
 	})
-	if err == nil && code != 0 {
-		return &exitcode.Error{Code: code, Silent: true}
-	}
-	return err
+	return exitcode.If(code != 0, code, err)
 }
