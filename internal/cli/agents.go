@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Agents are the agents of these names or aliases, or all. An unknown name is an error.
+// Agents returns the agents with these names or aliases, or all agents. An unknown name is an error.
 func (a *App) Agents(names ...string) ([]catalog.Entry, error) {
 	c, err := a.Client()
 	if err != nil {
@@ -29,7 +29,7 @@ func (a *App) Agents(names ...string) ([]catalog.Entry, error) {
 	return entries, nil
 }
 
-// Agent is the agent of a name or alias.
+// Agent returns the agent with a name or alias.
 func (a *App) Agent(name string) (catalog.Entry, error) {
 	entries, err := a.Agents(name)
 	if err != nil {
@@ -38,7 +38,7 @@ func (a *App) Agent(name string) (catalog.Entry, error) {
 	return entries[0], nil
 }
 
-// Able names the agents that implement T.
+// Able returns the names of the agents that implement T.
 func Able[T any](a *App) ([]string, error) {
 	entries, err := a.Agents()
 	entries = slices.DeleteFunc(entries, func(e catalog.Entry) bool { _, ok := adapter.As[T](e.Adapter); return !ok })
@@ -49,7 +49,7 @@ func Able[T any](a *App) ([]string, error) {
 	return names, err
 }
 
-// Offer is the T of an agent. For an agent without it, the error says so with what and names the agents that have it.
+// Offer returns an agent as a T. If the agent does not implement T, the error is that of Incapable.
 func Offer[T any](a *App, name, what, capability string) (e catalog.Entry, t T, err error) {
 	if e, err = a.Agent(name); err != nil {
 		return e, t, err
@@ -60,7 +60,7 @@ func Offer[T any](a *App, name, what, capability string) (e catalog.Entry, t T, 
 	return e, t, Incapable[T](a, e, what, capability)
 }
 
-// Incapable is the error that an agent has no what; its hint names the agents that implement T.
+// Incapable returns the error that an agent has no WHAT. Its hint lists the agents that implement T.
 func Incapable[T any](a *App, e catalog.Entry, what, capability string) error {
 	able, err := Able[T](a)
 	if err != nil {

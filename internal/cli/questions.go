@@ -11,9 +11,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Questions gives each question of a run the terminal to itself: whoever shows the events leaves it to the question when its turn
-// has come, so that all before it is on the screen and nothing else is written until it is answered. It is safe for concurrent
-// use.
+// Questions asks the questions of a run on the terminal. The goroutine that prints events calls GiveWay at a question's event, so
+// that earlier events are on the screen and nothing else is printed until the question is answered. It is safe for concurrent use.
 type Questions struct {
 	app    *App
 	status *StatusLine
@@ -22,14 +21,14 @@ type Questions struct {
 	gates map[execution.QuestionID]*gate
 }
 
-// gate is opened by whoever shows the events, and done is closed by whoever asks.
+// gate synchronizes a question: GiveWay closes open, Ask closes done.
 type gate struct {
 	open   chan struct{}
 	done   chan struct{}
 	render *Renderer // set before open is closed
 }
 
-// NewQuestions makes the questions of one run. status may be nil.
+// NewQuestions returns the questions of one run. status may be nil.
 func NewQuestions(app *App, status *StatusLine) *Questions {
 	return &Questions{app: app, status: status, gates: map[execution.QuestionID]*gate{}}
 }
@@ -45,12 +44,12 @@ func (q *Questions) gate(id execution.QuestionID) *gate {
 	return g
 }
 
-// GiveWay leaves the terminal to a pending question of the run until it is answered or withdrawn.
+// GiveWay waits until a pending question of the run is answered or withdrawn.
 func (q *Questions) GiveWay(id execution.QuestionID, render *Renderer, run *agent.Run) {
 	g := q.gate(id)
 	g.render = render
 	close(g.open)
-	// A question that another process answers first is never asked here, and nobody closes done.
+	// A question that another process answers first is never asked here, so done may stay open.
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for Pending(run, id) {
@@ -94,12 +93,12 @@ func Yes(answer string) bool {
 	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
 }
 
-// Pending reports whether a question of the run waits for an answer.
+// Pending reports whether a question of the run is unanswered.
 func Pending(run *agent.Run, id execution.QuestionID) bool {
 	return id != "" && slices.ContainsFunc(run.Pending(), func(q execution.Question) bool { return q.ID == id })
 }
 
-// Ask shows a question when its turn has come and waits for a line.
+// Ask waits for GiveWay, shows the question, and waits for a line.
 func (q *Questions) Ask(ctx context.Context, b execution.Body) (string, error) {
 	g := q.gate(QuestionID(b))
 	defer close(g.done)

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/internal/runstore"
 )
 
-// RecordError gives an error of the record its code: a run that does not exist exits as a session that does not.
+// RecordError gives an error of the record its code. An unknown run has the code of an unknown session.
 func RecordError(err error) error {
 	switch {
 	case err == nil:
@@ -32,7 +32,7 @@ func Number(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Age is a duration for a person, in the one unit that matters.
+// Age formats a duration in its largest unit.
 func Age(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -45,7 +45,7 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// Since reads a moment: a duration back from now such as 24h or 7d, a date, or a date and time in RFC 3339.
+// Since parses a point in time: a duration before now such as 24h or 7d, a date, or a time in RFC 3339.
 func Since(flag, s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

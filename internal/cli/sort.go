@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Words are values in one text, separated by commas.
+// Words joins values with commas.
 func Words[T ~string](list []T) string {
 	parts := make([]string, len(list))
 	for i, v := range list {
@@ -15,5 +15,5 @@ func Words[T ~string](list []T) string {
 	return strings.Join(parts, ", ")
 }
 
-// SortedKeys are the keys of a map in order.
+// SortedKeys returns the keys of a map in order.
 func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

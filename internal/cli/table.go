@@ -22,7 +22,7 @@ func (t Table) Row(cells ...any) {
 	for i, c := range cells {
 		texts[i] = Cell(c)
 	}
-	_, _ = io.WriteString(t, strings.Join(texts, "\t")+"\n") // a closed standard output leaves nobody to tell
+	_, _ = io.WriteString(t, strings.Join(texts, "\t")+"\n") // nowhere to report an error
 }
 
 // Cell is a value in a table: a dash for an empty text, yes or no for a bool.
@@ -54,10 +54,10 @@ func (a *App) NumberTable(head ...any) Table { return a.table(0, tabwriter.Align
 // ShortTable is Table with rows cut to the width of the terminal, for rows that another command shows in full.
 func (a *App) ShortTable(head ...any) Table { return a.table(a.Width(), 0, head) }
 
-// Width is how many columns standard output has, 0 where it is no terminal.
+// Width is the number of columns of standard output, 0 if it is not a terminal.
 func (a *App) Width() int { return WidthOf(a.Out) }
 
-// WidthOf is how many columns a stream has, 0 where it is no terminal.
+// WidthOf is the number of columns of a stream, 0 if it is not a terminal.
 func WidthOf(stream any) int {
 	f, ok := stream.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -70,7 +70,7 @@ func WidthOf(stream any) int {
 	return width
 }
 
-// Harmless lets text through without what would move a terminal's cursor.
+// Harmless returns a writer that removes control characters.
 func Harmless(w io.Writer) io.Writer { return harmless{w} }
 
 type harmless struct{ to io.Writer }
@@ -80,7 +80,7 @@ func (h harmless) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// lines writes whole lines, printable, and not longer than width when that is not 0.
+// lines writes whole lines without control characters, cut to width unless that is 0.
 type lines struct {
 	to    io.Writer
 	width int

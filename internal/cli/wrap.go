@@ -5,8 +5,8 @@ import "strings"
 // helpWidth is the number of columns of help.
 const helpWidth = 120
 
-// Wrap fits help into helpWidth columns. Lines without indentation are prose and are refilled as paragraphs; an indented line
-// keeps its place, and what does not fit continues below its last column.
+// Wrap fits help into helpWidth columns. Lines without indentation are refilled as paragraphs. An indented line stays a line of
+// its own and continues below its last column.
 func Wrap(text string) string {
 	var out, prose []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -24,7 +24,7 @@ func Wrap(text string) string {
 	return strings.Join(append(out, fold(strings.Join(prose, " "), "")...), "\n")
 }
 
-// lastColumn is where the last column of a line begins: after two spaces or more. An empty line has none.
+// lastColumn returns where the last column of a line begins: after at least two spaces, or two columns into its text.
 func lastColumn(line string) int {
 	body := strings.TrimLeft(line, " ")
 	at := len(line) - len(body)
@@ -34,7 +34,7 @@ func lastColumn(line string) int {
 	return at + 2
 }
 
-// fold breaks a line between words; the lines after the first begin with indent. An empty line gives none.
+// fold breaks a line between words. The lines after the first begin with indent. An empty line has no lines.
 func fold(line, indent string) []string {
 	var out []string
 	rest := []rune(line)

@@ -1,4 +1,4 @@
-// Package agents is "drawbar agents": which agents are known, what they can do, and which of them are installed.
+// Package agents is "drawbar agents": the known agents, their capabilities and installations.
 package agents
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "agents", Short: "List agents, show their capabilities, install and remove them", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return list(app) }}
@@ -31,7 +31,7 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// NewDetect makes "detect [AGENT...]".
+// NewDetect returns "detect [AGENT...]".
 func NewDetect(app *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "detect [AGENT...]", Short: "Show which agents are installed, their versions and logins",
 		RunE: func(cmd *cobra.Command, args []string) error { return detect(cmd.Context(), app, args) }}
@@ -52,7 +52,7 @@ func list(app *cli.App) error {
 	})
 }
 
-// view is what "agents show" answers.
+// view is the answer of "agents show".
 type view struct {
 	Agent        string                  `json:"agent"`
 	DisplayName  string                  `json:"displayName"`
@@ -110,10 +110,10 @@ func show(app *cli.App, name string) error {
 	})
 }
 
-// ability is one line of what an agent can do.
+// ability is a capability of an agent as a row of a table.
 type ability struct{ name, value string }
 
-// abilities are what an agent declares, in the words of a table.
+// abilities returns the capabilities of an agent as rows.
 func abilities(caps execution.Capabilities) []ability {
 	var list []ability
 	row := func(name string, value any) { list = append(list, ability{name, cli.Cell(value)}) }

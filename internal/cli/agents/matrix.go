@@ -18,7 +18,7 @@ func newMatrix(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// matrix prints the abilities of agents as columns of one table.
+// matrix prints a table with a column of capabilities per agent.
 func matrix(app *cli.App, names []string, markdown bool) error {
 	entries, err := app.Agents(names...)
 	if err != nil {
@@ -60,10 +60,10 @@ func matrix(app *cli.App, names []string, markdown bool) error {
 	})
 }
 
-// foldAt is how wide a column of the matrix is, where its words allow it.
+// foldAt is the width of a column, unless a word is longer.
 const foldAt = 24
 
-// fold breaks a text into lines.
+// fold breaks a text into lines of foldAt columns.
 func fold(text string) []string {
 	lines := []string{""}
 	for _, word := range strings.Fields(text) {

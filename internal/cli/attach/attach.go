@@ -1,4 +1,4 @@
-// Package attach is "drawbar attach": follow a live run and talk to it from another terminal.
+// Package attach is "drawbar attach": follow a live run and control it from another terminal.
 package attach
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/drawbar/drawbar/internal/control"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var debug, readOnly bool
 	var after uint64
@@ -43,7 +43,7 @@ func New(app *cli.App) *cobra.Command {
 				return logs.Print(ctx, app, string(r.ID), after, true, debug, nil)
 			}
 			var shown run.Shown
-			go talk(ctx, app, r.ControlPath(), &shown) // a read of a terminal cannot be cancelled: it ends with the input or the process
+			go talk(ctx, app, r.ControlPath(), &shown) // reading from a terminal cannot be cancelled: it ends with the input or the process
 			err = logs.Print(ctx, app, string(r.ID), after, true, debug, func(id execution.QuestionID) bool {
 				status, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "status"})
 				shown.Add(id)
@@ -64,7 +64,7 @@ func New(app *cli.App) *cobra.Command {
 func talk(ctx context.Context, app *cli.App, path string, shown *run.Shown) {
 	do := func(c control.Call) (control.Reply, error) {
 		if c.Verb == "close-input" {
-			return control.Reply{}, nil // leaving is not the end of the conversation
+			return control.Reply{}, nil // detaching does not end the conversation
 		}
 		return control.Do(ctx, path, c)
 	}

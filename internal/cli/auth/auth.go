@@ -1,4 +1,4 @@
-// Package auth is "drawbar auth": who is logged in, how to log in, and the login itself.
+// Package auth is "drawbar auth": the state of logins, instructions, and the login itself.
 package auth
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "auth", Short: "Check logins, show how to log in, and log in", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), app, nil) }}

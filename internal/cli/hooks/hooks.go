@@ -1,4 +1,4 @@
-// Package hooks is "drawbar hooks": what happens before, after and besides the work of agents, on whose word.
+// Package hooks is "drawbar hooks": registered commands, and their installation in the agents' settings.
 package hooks
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// command is what the sub-commands share.
+// command is the state that the subcommands share.
 type command struct {
 	app   *cli.App
 	scope string
 }
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
 	cmd := &cobra.Command{Use: "hooks", Short: "Run your own commands before and after agent actions", Args: cli.Args(cobra.NoArgs),
@@ -60,7 +60,7 @@ after yours, in the project's directory, and never replace one of yours. They ru
 	return cmd
 }
 
-// place is where hooks of this directory stand.
+// place returns the project's directory and its hook files.
 func (c *command) place() (cwd string, dirs config.Dirs, files hook.Files, err error) {
 	if cwd, err = c.app.ProjectDir(); err != nil {
 		return cwd, dirs, files, err
@@ -71,7 +71,7 @@ func (c *command) place() (cwd string, dirs config.Dirs, files hook.Files, err e
 	return cwd, dirs, hook.FilesIn(dirs), nil
 }
 
-// chosen is the scope of the flag.
+// chosen returns the scope of --scope or its default.
 func (c *command) chosen(dirs config.Dirs) (adapter.ConfigScope, error) {
 	switch s := adapter.ConfigScope(c.scope); {
 	case s == adapter.ScopeGlobal || s == adapter.ScopeProject:
@@ -84,12 +84,12 @@ func (c *command) chosen(dirs config.Dirs) (adapter.ConfigScope, error) {
 	return adapter.ScopeGlobal, nil
 }
 
-// native finds an agent's own hooks. An agent without any is an error that names those that have some.
+// native returns an agent's own hooks. For an agent without hooks, the error lists the agents that have some.
 func (c *command) native(agentName string) (catalog.Entry, adapter.NativeHooks, error) {
 	return cli.Offer[adapter.NativeHooks](c.app, agentName, "hooks of its own", "hooks")
 }
 
-// eventsOf are the hook events of an agent, none for one without hooks.
+// eventsOf returns the hook events of an agent.
 func eventsOf(e catalog.Entry) []adapter.NativeHook {
 	if n, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
 		return n.Hooks()
@@ -97,7 +97,7 @@ func eventsOf(e catalog.Entry) []adapter.NativeHook {
 	return nil
 }
 
-// event finds an event of an agent by its own name or that of the specification.
+// event finds an event of an agent by its own name or by the specification's.
 func event(entry catalog.Entry, n adapter.NativeHooks, name string) (adapter.NativeHook, error) {
 	if e, ok := adapter.FindHook(n.Hooks(), name); ok {
 		return e, nil
@@ -147,7 +147,7 @@ func (c *command) trustCommand() *cobra.Command {
 		}}
 }
 
-// row is one registration as it is listed.
+// row is a registration in the list.
 type row struct {
 	hook.Registration
 	Scope   adapter.ConfigScope  `json:"scope"`
@@ -232,7 +232,7 @@ func (c *command) list() error {
 	})
 }
 
-// kinds words where a registration is called from.
+// kinds describes who calls a registration.
 func kinds(by map[string]hook.Kind) string {
 	var all []hook.Kind
 	for _, k := range by {
@@ -253,7 +253,7 @@ func (c *command) dispatcher(dirs config.Dirs) *hook.Dispatcher {
 	return &hook.Dispatcher{Spawn: cliagent.Spawn, LogFile: filepath.Join(dirs.User, "hook-log.jsonl"), Trace: c.app.Err, Warn: c.app.Warnf}
 }
 
-// idFor makes an id of what a registration is for.
+// idFor returns an unused id made of agent and event.
 func idFor(agentName, eventName string, taken []hook.Registration) string {
 	base := strings.Map(func(r rune) rune {
 		if r == '*' {

@@ -26,10 +26,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxPayload bounds what an agent says to one hook.
+// maxPayload is the maximum size of a hook's payload.
 const maxPayload = 256 << 20
 
-// found is an event of an agent as it is discovered.
+// found is an event of an agent and the scopes where Drawbar handles it.
 type found struct {
 	Agent string `json:"agent"`
 	adapter.NativeHook
@@ -88,7 +88,7 @@ func (c *command) discover(names []string) error {
 	})
 }
 
-// readPlace reads the settings that a hook is in; those of a project only within it.
+// readPlace reads the settings file of a hook. A project's file must be inside the project.
 func readPlace(place adapter.HookPlace) ([]byte, error) {
 	const limit = 16 << 20
 	if place.Within == "" {
@@ -107,7 +107,7 @@ func (c *command) handleCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return c.handle(cmd.Context(), args[0], args[1]) }}
 }
 
-// handle is what an agent calls. An event that can block is denied when anything goes wrong.
+// handle answers an agent's call. If it fails, an event that can block is denied.
 func (c *command) handle(ctx context.Context, agentName, eventName string) error {
 	entry, n, err := c.native(agentName)
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *command) handle(ctx context.Context, agentName, eventName string) error
 	return nil
 }
 
-// refused ends with the code that agents take for a denial: which event it is is not known.
+// refused returns the exit code that agents treat as a denial, for calls whose event is unknown.
 func refused(err error) error { return &exitcode.Error{Code: 2, Err: err} }
 
 func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.NativeHooks, e adapter.NativeHook) (execution.HookResult, error) {
@@ -168,7 +168,7 @@ func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.Nat
 		return execution.HookResult{}, err
 	}
 	if len(pending) > 0 {
-		// An agent that changes what its user trusted must not get rid of it so.
+		// An agent must not disable a trusted hook by changing it.
 		if slices.ContainsFunc(pending, func(p trust.Change) bool { return p.Was != nil }) {
 			return execution.HookResult{}, fmt.Errorf("the hooks of %s changed since they were trusted; review them: drawbar trust", files.Project)
 		}
@@ -207,7 +207,7 @@ The rest of that file stays the same, byte for byte. If you give a command, it i
 			if err != nil {
 				return err
 			}
-			// Settings that cannot be changed are found before anything is registered.
+			// Report settings that cannot be changed before anything is registered.
 			if data, err := readPlace(place); err == nil {
 				if _, err := hook.Installed(place, data, hook.Mark(entry.Descriptor.Name, e.Name)); err != nil {
 					return execution.Errorf(execution.CodeConfig, "%w", err).WithHint("fix the file: drawbar does not change a file that it cannot parse")
@@ -227,7 +227,7 @@ The rest of that file stays the same, byte for byte. If you give a command, it i
 	return cmd
 }
 
-// native place of an event in the scope of the flag.
+// nativePlace returns the place of an event's hook in the scope of --scope.
 func (c *command) nativePlace(entry catalog.Entry, n adapter.NativeHooks, e adapter.NativeHook) (adapter.HookPlace, error) {
 	cwd, _, _, err := c.place()
 	if err != nil {
@@ -236,7 +236,7 @@ func (c *command) nativePlace(entry catalog.Entry, n adapter.NativeHooks, e adap
 	scope := adapter.ConfigScope(c.scope)
 	switch scope {
 	case "":
-		scope = adapter.ScopeGlobal // the agent's settings are the user's unless said otherwise
+		scope = adapter.ScopeGlobal // the user's settings by default
 	case adapter.ScopeGlobal, adapter.ScopeProject:
 	default:
 		return adapter.HookPlace{}, cli.Usage("--scope %q is not a scope of hooks", c.scope).WithHint("global or project")
@@ -249,7 +249,7 @@ func (c *command) nativePlace(entry catalog.Entry, n adapter.NativeHooks, e adap
 	return n.PlaceHook(adapter.OSHost(cliagent.Spawn), scope, cwd, e.Name, line), nil
 }
 
-// self is how a shell finds this program: by its name, where that means it.
+// self returns how a shell can call this program: by name if PATH leads to it, otherwise by path.
 func self() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -265,7 +265,7 @@ func self() (string, error) {
 	return exe, nil
 }
 
-// installation is what "hooks install" answers.
+// installation is the answer of "hooks install".
 type installation struct {
 	Agent        string      `json:"agent"`
 	Event        string      `json:"event"`

@@ -1,4 +1,4 @@
-// Package mcp is "drawbar mcp": the MCP servers that agents are configured with, in each agent's own files.
+// Package mcp is "drawbar mcp": the MCP servers in the agents' configuration files.
 package mcp
 
 import (
@@ -26,7 +26,7 @@ type command struct {
 	file      string
 }
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
 	cmd := &cobra.Command{Use: "mcp", Short: "List, add and remove agents' MCP servers", Args: cli.Args(cobra.NoArgs),
@@ -80,7 +80,7 @@ func (c *command) list(_ *cobra.Command, args []string) error {
 			rows = append(rows, row{name, m})
 		}
 	}
-	// Of several agents those whose files can be read are shown.
+	// Agents whose files cannot be read do not hide the others.
 	if len(failed) == len(names) {
 		return failed[0]
 	}
@@ -96,7 +96,7 @@ type row struct {
 	agentconfig.MCPServer
 }
 
-// agents are those that have a place for servers, or the named one.
+// agents returns the named agent, or all agents that can be configured with servers.
 func (c *command) agents(config drawbar.ConfigManager, args []string) ([]string, error) {
 	client, err := c.app.Client()
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *command) table(servers []row) {
 	w.Flush()
 }
 
-// changed is what add and remove answer.
+// changed is the answer of add and remove.
 type changed struct {
 	Agent   string   `json:"agent"`
 	Servers []string `json:"servers"`
@@ -185,7 +185,7 @@ func (c *command) answer(verb string, v changed) error {
 	})
 }
 
-// servers are what the command line asks to add.
+// servers returns the servers to add.
 func (c *command) servers(cmd *cobra.Command, args []string) ([]execution.MCPServer, error) {
 	if c.file != "" {
 		if len(args) > 1 || c.url != "" || len(c.env)+len(c.headers) > 0 || c.transport != "" {

@@ -1,5 +1,4 @@
-// Package models is "drawbar models": the models that agents declare and the configuration adds, with their windows and
-// prices.
+// Package models is "drawbar models": the models of agents and of the configuration, with context windows and prices.
 package models
 
 import (
@@ -20,7 +19,7 @@ type row struct {
 	execution.Model
 }
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	const long = "List the models that agents declare and that the configuration adds. Other model ids are passed to the agent unchanged; their price is unknown, never free."
 	cmd := &cobra.Command{
@@ -165,7 +164,7 @@ func validate(app *cli.App, agent, id string) error {
 	return exitcode.If(!v.Valid, execution.ExitGeneral, err)
 }
 
-// estimation is what "models estimate" answers.
+// estimation is the answer of "models estimate".
 type estimation struct {
 	Agent string          `json:"agent"`
 	Model string          `json:"modelId"`
@@ -214,8 +213,7 @@ func estimate(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// client is the app's client, whose models are those of the configuration too: here a configuration that cannot be used is
-// an error.
+// client returns the app's client. Here an invalid configuration is an error, because it can add models.
 func client(app *cli.App) (*drawbar.Client, error) {
 	if _, err := app.Config(app.Dir()); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-// Package negotiate is "drawbar agents negotiate": what a request would get from an agent, without running it.
+// Package negotiate is "drawbar agents negotiate": it checks a request against an agent without running it.
 package negotiate
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var flags cli.RequestFlags
 	var q struct{ tools, structured, continuation, approvals, trace, attachments string }

@@ -1,4 +1,4 @@
-// Package plugins is "drawbar plugins": what extends an agent, managed by the agent's own command.
+// Package plugins is "drawbar plugins": the plugins of agents, managed by the agents' own commands.
 package plugins
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "plugins", Short: "List, install, uninstall and search an agent's plugins",
 		Long: "List, install, uninstall and search an agent's plugins, with the agent's own command. Gemini and Qwen call them " +
@@ -29,7 +29,7 @@ func New(app *cli.App) *cobra.Command {
 				return err
 			}
 			id := args[1]
-			if strings.HasPrefix(id, "./") || strings.HasPrefix(id, "../") { // the agent's command works elsewhere
+			if strings.HasPrefix(id, "./") || strings.HasPrefix(id, "../") { // the agent's command runs in another directory
 				if id, err = filepath.Abs(id); err != nil {
 					return cli.Usage("%s: %v", args[1], err)
 				}

@@ -1,4 +1,4 @@
-// Package profiles is "drawbar profiles": named options of runs.
+// Package profiles is "drawbar profiles": named run options.
 package profiles
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "profiles", Short: "Save and reuse run options", Args: cli.Args(cobra.NoArgs),
 		Long: "A profile is a named set of options of drawbar run, stored as a file in the user's configuration directory or in a " +
@@ -40,7 +40,7 @@ func open(app *cli.App) (config.Profiles, error) {
 	return cfg.Profiles(), nil
 }
 
-// scope reads --scope: global and user are the same.
+// scope parses --scope; global and user mean the same.
 func scope(word string) (config.Scope, error) {
 	switch word {
 	case "":
@@ -200,7 +200,7 @@ func newSet(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// named is the own name of an agent that is named by any of its names, empty for none.
+// named returns the name of an agent that is given by name or alias, empty for none.
 func named(app *cli.App, agent string) (string, error) {
 	if agent == "" {
 		return "", nil

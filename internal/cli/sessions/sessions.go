@@ -1,4 +1,4 @@
-// Package sessions is "drawbar sessions": the conversations that agents keep on disk.
+// Package sessions is "drawbar sessions": the conversations that agents save on disk.
 package sessions
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions", Short: "Read the conversations that agents save on disk",
 		Long: "Read the conversations that agents save on disk, whoever started them. The agents' files are never changed.\nA " +
@@ -25,7 +25,7 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// filter are the flags that select sessions.
+// filter contains the flags that select sessions.
 type filter struct {
 	query                   sessions.Query
 	since, until, cwd, sort string
@@ -85,7 +85,7 @@ func (f *filter) read(now time.Time, sorts ...sessions.Sort) (sessions.Query, er
 	return q, nil
 }
 
-// sessions opens the conversations on disk.
+// open opens the conversations on disk.
 func open(app *cli.App) (*drawbar.Sessions, error) {
 	c, err := app.Client()
 	if err != nil {
@@ -94,5 +94,5 @@ func open(app *cli.App) (*drawbar.Sessions, error) {
 	return c.Sessions()
 }
 
-// cell is a text of an agent in one line, for a table.
+// cell returns a text in one line, without control characters.
 func cell(s string) string { return strings.Join(strings.Fields(cli.Printable(s)), " ") }

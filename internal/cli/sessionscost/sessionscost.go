@@ -1,4 +1,4 @@
-// Package sessionscost is "drawbar sessions cost": what all agents used, from the session files they keep.
+// Package sessionscost is "drawbar sessions cost": the usage of all agents, from their session files.
 package sessionscost
 
 import (
@@ -22,7 +22,7 @@ without a known price are counted and reported as unpriced: the sum is then too 
 
 Results are cached, so the next report reads only what is new.`
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var q sessions.CostQuery
 	var by, since, until, zone, cwd string
@@ -75,7 +75,7 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// moments reads the time zone, and the dates in it.
+// moments parses the time zone and the dates in it.
 func moments(q *sessions.CostQuery, zone, since, until string) error {
 	q.Location = time.Local
 	if zone != "" {

@@ -1,4 +1,4 @@
-// Package skills is "drawbar skills" and "drawbar subagents": what agents find in folders by convention.
+// Package skills is "drawbar skills" and "drawbar subagents", which manage the folders where agents find them.
 package skills
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/skill"
 )
 
-// command is one of the two commands, which differ in their words only.
+// command is one of the two commands, which differ only in their texts.
 type command struct {
 	app    *cli.App
 	kind   skill.Kind
@@ -21,13 +21,13 @@ type command struct {
 	scope  string
 }
 
-// New makes the command for skills.
+// New returns the command for skills.
 func New(app *cli.App) *cobra.Command {
 	return (&command{app: app, kind: skill.Skill}).make("skills", "skills: folders with a SKILL.md", "DIRECTORY",
 		"  drawbar skills add ./review --agent claude --agent codex\n  drawbar skills list --agent gemini --scope project\n  drawbar run claude --skill ./review \"look at the last commit\"   # for one run only")
 }
 
-// NewSubagents makes the command for sub-agents.
+// NewSubagents returns the command for sub-agents.
 func NewSubagents(app *cli.App) *cobra.Command {
 	return (&command{app: app, kind: skill.Subagent}).make("subagents", "sub-agents: files with instructions for a helper", "FILE",
 		"  drawbar subagents add ./reviewer.md --agent claude --agent codex")
@@ -70,7 +70,7 @@ func (c *command) capability() string {
 	return "subagents"
 }
 
-// spots are the folders that the flags mean. An agent that is named and has none is an error that names those that have some.
+// spots returns the folders that the flags select. For a named agent without folders, the error lists the agents that have some.
 func (c *command) spots(change bool) ([]spot, error) {
 	scopes := []adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject}
 	switch s := adapter.ConfigScope(c.scope); {
@@ -88,7 +88,7 @@ func (c *command) spots(change bool) ([]spot, error) {
 	names := c.agents
 	if len(names) == 0 {
 		if change {
-			return nil, cli.Usage("which agent?").WithHint("--agent NAME; agents that support %s: %s", c.capability(), strings.Join(able, ", "))
+			return nil, cli.Usage("no agent is given").WithHint("--agent NAME; supported by: %s", strings.Join(able, ", "))
 		}
 		names = able
 	}
@@ -125,7 +125,7 @@ func (c *command) spots(change bool) ([]spot, error) {
 	return list, nil
 }
 
-// item is something found, and where.
+// item is a skill or sub-agent with its agent and scope.
 type item struct {
 	Agent string              `json:"agent"`
 	Scope adapter.ConfigScope `json:"scope"`
@@ -150,7 +150,7 @@ func (c *command) list() error {
 	}
 	return c.app.Answer(items, func() {
 		if len(items) == 0 {
-			c.app.Notef("none found")
+			c.app.Notef("no %ss found", c.kind)
 			return
 		}
 		w := c.app.Table("AGENT", "SCOPE", "NAME", "DESCRIPTION", "PATH")

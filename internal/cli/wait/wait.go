@@ -1,4 +1,4 @@
-// Package wait is "drawbar wait": wait for runs, and exit as they did.
+// Package wait is "drawbar wait": it waits for runs and exits with the code of the first that did not complete.
 package wait
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
