@@ -1,5 +1,5 @@
-// Package cli holds what the commands share: streams, the envelope of JSON answers, errors, request flags, and the
-// rendering of events. Every command has a package of its own below; what only one command needs lives there.
+// Package cli contains the shared parts of the commands: streams, JSON answers, errors, tables, request flags, and the rendering
+// of events. Each command is a package below it, with everything that only it needs.
 package cli
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/drawbar/drawbar/internal/runstore"
 )
 
-// App is what a command is given: the streams, the flags of every command, and the ways to client and record. Both are made
-// on first use, so that a command which needs neither pays for neither.
+// App gives a command its streams, the global flags, the client and the record of runs. Client and record are opened on first
+// use.
 type App struct {
 	In      io.Reader
 	Out     io.Writer
@@ -35,13 +35,13 @@ type App struct {
 	JSON    bool // --json
 	NoColor bool // --no-color
 
-	dir    string   // --cwd, where DirFlag offers it
-	warned []string // of directories that were passed over
+	dir    string   // --cwd, for commands with DirFlag
+	warned []string // skipped directories that were reported
 
-	// Overridden by tests; nil means this machine.
+	// MakeClient replaces drawbar.New in tests.
 	MakeClient func(drawbar.Options) (*drawbar.Client, error)
 
-	status *StatusLine // the live line of the terminal, which other lines take the place of
+	status *StatusLine // hidden before other lines are printed
 
 	once   sync.Once
 	client *drawbar.Client
@@ -49,7 +49,7 @@ type App struct {
 	stdin  lineReader
 }
 
-// Client is the process's client. Warnings of the record go to standard error.
+// Client returns the client of this process. Its warnings go to standard error.
 func (a *App) Client() (*drawbar.Client, error) {
 	a.once.Do(func() {
 		make := a.MakeClient
@@ -57,7 +57,7 @@ func (a *App) Client() (*drawbar.Client, error) {
 			make = drawbar.New
 		}
 		o := drawbar.Options{Logger: a.logger(), Control: true}
-		// A configuration that cannot be used is told by those who need it: the others go on.
+		// Commands that need the configuration report its errors; the others work without it.
 		if cfg, err := a.Config(a.Dir()); err == nil {
 			for _, m := range cfg.Models() {
 				o.Models = append(o.Models, drawbar.ModelDeclaration{Agent: m.Agent, Model: m.Model})
@@ -68,7 +68,7 @@ func (a *App) Client() (*drawbar.Client, error) {
 	return a.client, a.err
 }
 
-// Store opens the record of runs for a command that reads it.
+// Store opens the record of runs. The caller closes it.
 func (a *App) Store() (*runstore.Store, error) {
 	dir, err := runstore.DefaultDir()
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *App) Store() (*runstore.Store, error) {
 	return s, nil
 }
 
-// price is what the client's models cost; the client is made when a lost run needs it.
+// price returns the price of a model, nil if unknown. It creates the client, which only lost runs need.
 func (a *App) price(agent, model string) *execution.Price {
 	c, err := a.Client()
 	if err != nil {
@@ -90,7 +90,7 @@ func (a *App) price(agent, model string) *execution.Price {
 	return c.Models().Price(agent, model)
 }
 
-// used is what a lost run's session file has of it.
+// used returns the usage of a lost run from its session file.
 func (a *App) used(agent, session, fork string, since, until time.Time) execution.Usage {
 	c, err := a.Client()
 	if err != nil {
@@ -99,7 +99,7 @@ func (a *App) used(agent, session, fork string, since, until time.Time) executio
 	return c.SessionUsage(context.Background(), drawbar.SessionSpan{Agent: agent, Session: session, Fork: fork, Since: since, Until: until})
 }
 
-// Close waits for the records of runs to be written.
+// Close waits until the records of runs are written.
 func (a *App) Close() error {
 	if a.client == nil {
 		return nil
@@ -107,12 +107,12 @@ func (a *App) Close() error {
 	return a.client.Close()
 }
 
-// Printf writes data for a person to standard output. What agents and files say is in it: it cannot move a terminal's cursor.
+// Printf writes text for people to standard output. Control characters are removed, since the text may come from agents and files.
 func (a *App) Printf(format string, args ...any) {
-	_, _ = io.WriteString(a.Out, printable(fmt.Sprintf(format, args...))) // a closed standard output leaves nobody to tell
+	_, _ = io.WriteString(a.Out, printable(fmt.Sprintf(format, args...))) // nowhere to report an error
 }
 
-// Notef writes to standard error what is no data, as harmless as Printf does.
+// Notef writes a message to standard error, without control characters.
 func (a *App) Notef(format string, args ...any) {
 	a.status.Hide()
 	_, _ = io.WriteString(a.Err, printable(fmt.Sprintf(format, args...))+"\n")
@@ -121,10 +121,10 @@ func (a *App) Notef(format string, args ...any) {
 // Warnf writes a warning to standard error.
 func (a *App) Warnf(format string, args ...any) { a.Notef("warning: "+format, args...) }
 
-// logger writes warnings of the product to standard error, in the form of the others.
+// logger returns a logger that writes warnings like Warnf.
 func (a *App) logger() *slog.Logger { return slog.New(warnings{app: a}) }
 
-// warnings is a handler for people: the message, and attributes behind it.
+// warnings is a log handler that prints the message followed by its attributes.
 type warnings struct {
 	app   *App
 	attrs []slog.Attr
@@ -150,7 +150,7 @@ type envelope struct {
 	Error *execution.Error `json:"error,omitempty"`
 }
 
-// Answer prints data: as the JSON envelope with --json, else through human.
+// Answer prints data as JSON with --json, and calls human otherwise.
 func (a *App) Answer(data any, human func()) error {
 	if !a.JSON {
 		human()
@@ -159,7 +159,7 @@ func (a *App) Answer(data any, human func()) error {
 	return a.encode(envelope{OK: true, Data: data})
 }
 
-// AnswerNot is Answer for a command that found faults: the envelope says that it is not ok, and why, beside the data.
+// AnswerNot is Answer for a command that found faults: the JSON contains the data and the error.
 func (a *App) AnswerNot(data any, why *execution.Error, human func()) error {
 	if !a.JSON {
 		human()
@@ -168,7 +168,7 @@ func (a *App) AnswerNot(data any, why *execution.Error, human func()) error {
 	return a.encode(envelope{Data: data, Error: why})
 }
 
-// Line writes a value as one line of JSON, without the envelope: for streams.
+// Line writes a value of a stream as one line of JSON, without the envelope.
 func (a *App) Line(v any) error { return a.encode(v) }
 
 func (a *App) encode(v any) error {
@@ -180,15 +180,14 @@ func (a *App) encode(v any) error {
 	return err
 }
 
-// Fail reports an error the way the flags ask for: as the JSON envelope on standard output, or as a line on standard
-// error with what to type next behind it.
+// Fail reports an error: as JSON on standard output with --json, otherwise on standard error with its hint.
 func (a *App) Fail(err error) {
 	var e *execution.Error
 	if !errors.As(err, &e) {
 		e = &execution.Error{Code: execution.CodeOf(err), Message: err.Error()}
 	}
 	if a.JSON {
-		_ = a.encode(envelope{Error: e}) // a closed standard output leaves nobody to tell
+		_ = a.encode(envelope{Error: e}) // nowhere to report an error
 		return
 	}
 	message := err.Error()
@@ -207,8 +206,8 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Color reports whether a stream is written in colour: a terminal, without NO_COLOR, --no-color and TERM=dumb, or
-// CLICOLOR_FORCE.
+// Color reports whether a stream gets colours: a terminal does unless NO_COLOR, --no-color or TERM=dumb is set; CLICOLOR_FORCE
+// turns them on for any stream.
 func (a *App) Color(stream any) bool {
 	if a.NoColor || a.Getenv("NO_COLOR") != "" {
 		return false
@@ -219,12 +218,12 @@ func (a *App) Color(stream any) bool {
 	return IsTerminal(stream) && a.Getenv("TERM") != "dumb"
 }
 
-// Usage makes an error about the command line.
+// Usage returns an error about the command line.
 func Usage(format string, args ...any) *execution.Error {
 	return execution.Errorf(execution.CodeValidation, format, args...)
 }
 
-// Unreadable is Usage for a file that a flag names and that cannot be opened or read.
+// Unreadable is Usage for a flag's file that cannot be opened or read.
 func Unreadable(flag string, err error) *execution.Error {
 	e := Usage("%s: %v", flag, err)
 	if dir, wderr := os.Getwd(); wderr == nil {

@@ -10,10 +10,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A completion is asked for at every press of a key: it reads what is at hand and starts nothing. What it cannot read it leaves
-// out.
+// Completions run at every press of a key: they read files but start nothing, and skip what they cannot read.
 
-// CompleteAgents completes the names of agents: the first argument only, or every one.
+// CompleteAgents completes agent names for the first argument, or for every argument.
 func (a *App) CompleteAgents(every bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 && !every {
@@ -24,31 +23,29 @@ func (a *App) CompleteAgents(every bool) cobra.CompletionFunc {
 }
 
 func (a *App) agentNames(but []string) []string {
-	c, err := a.Client()
-	if err != nil {
-		return nil
-	}
+	entries, _ := a.Agents() // no completions without a client
 	var names []string
-	for _, i := range c.Adapters().List() {
-		if !slices.Contains(but, i.Agent) {
-			names = append(names, i.Agent+"\t"+i.DisplayName)
+	for _, e := range entries {
+		if d := e.Descriptor; !slices.Contains(but, d.Name) {
+			names = append(names, d.Name+"\t"+d.DisplayName)
 		}
 	}
 	return names
 }
 
-// completeModels completes the models of the agent in front, or of all.
+// completeModels completes the models of the first argument's agent, or of all agents.
 func (a *App) completeModels(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	c, err := a.Client()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	entries, err := a.Agents(args[:min(len(args), 1)]...)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	var names []string
-	for _, i := range c.Adapters().List() {
-		if e, err := c.Adapters().Get(i.Agent); err != nil || len(args) > 0 && args[0] != i.Agent && !slices.Contains(e.Descriptor.Aliases, args[0]) {
-			continue
-		}
-		models, err := c.Models().List(i.Agent)
+	for _, e := range entries {
+		models, err := c.Models().List(e.Descriptor.Name)
 		if err != nil {
 			continue
 		}
@@ -76,7 +73,7 @@ func (a *App) completeProfiles(_ *cobra.Command, args []string, _ string) ([]str
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// maxCompletions bounds how many sessions are offered: the latest.
+// maxCompletions limits the sessions that are offered, newest first.
 const maxCompletions = 50
 
 func (a *App) completeSessions(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -94,13 +91,13 @@ func (a *App) completeSessions(cmd *cobra.Command, _ []string, _ string) ([]stri
 	}
 	var names []string
 	for _, one := range l.Sessions {
-		names = append(names, printable(one.UnifiedID)+"\t"+oneLine(one.Title, 60))
+		names = append(names, printable(one.UnifiedID)+"\t"+OneLine(one.Title, 60))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Complete gives the commands below cmd their completions: flags by their names, which mean the same everywhere, and
-// arguments by the command's own words.
+// Complete sets the completions of all commands below cmd: flags by their names, which mean the same everywhere, and
+// arguments by the placeholders in the usage line.
 func (a *App) Complete(cmd *cobra.Command) {
 	flags := map[string]cobra.CompletionFunc{
 		"agent": a.CompleteAgents(true), "model": a.completeModels, "profile": a.completeProfiles,
@@ -116,7 +113,7 @@ func (a *App) Complete(cmd *cobra.Command) {
 		a.Complete(c)
 		for name, f := range flags {
 			if c.LocalFlags().Lookup(name) != nil {
-				_ = c.RegisterFlagCompletionFunc(name, f) // it has the flag
+				_ = c.RegisterFlagCompletionFunc(name, f) // fails only for a missing flag
 			}
 		}
 		words := strings.Fields(c.Use)

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Config is Drawbar's own configuration for work in a directory.
+// Config reads Drawbar's configuration for a directory.
 func (a *App) Config(cwd string) (*config.Config, error) {
 	dir, err := filepath.Abs(cwd)
 	if err != nil {
@@ -26,14 +26,14 @@ func (a *App) Config(cwd string) (*config.Config, error) {
 	return cfg, err
 }
 
-// Dirs are the directories of Drawbar's own files for work in a directory.
+// Dirs finds the directories of Drawbar's files for a directory.
 func (a *App) Dirs(cwd string) (config.Dirs, error) {
 	dirs, err := config.FindDirs(cwd, a.Getenv)
 	a.passedOver(dirs)
 	return dirs, err
 }
 
-// passedOver warns once of directories that belong to somebody else.
+// passedOver warns once about skipped directories of other users.
 func (a *App) passedOver(dirs config.Dirs) {
 	for _, why := range dirs.Skipped {
 		if !slices.Contains(a.warned, why) {
@@ -43,15 +43,15 @@ func (a *App) passedOver(dirs config.Dirs) {
 	}
 }
 
-// DirFlag offers --cwd to a command that is about a project, and to those below it.
+// DirFlag adds --cwd to a command and its subcommands.
 func (a *App) DirFlag(cmd *cobra.Command) {
 	cmd.PersistentFlags().StringVarP(&a.dir, "cwd", "C", "", "directory of the project (default: here)")
 }
 
-// SetDir makes dir the directory that the command is about; empty leaves it as it is.
+// SetDir sets the directory of the project unless dir is empty.
 func (a *App) SetDir(dir string) { a.dir = cmp.Or(dir, a.dir) }
 
-// ProjectDir is the directory that the command is about: that of --cwd, which has to be there, else the current one.
+// ProjectDir returns the directory of the project: --cwd, which must exist, or the current directory.
 func (a *App) ProjectDir() (string, error) {
 	dir, err := filepath.Abs(a.dir)
 	if err != nil {
@@ -63,7 +63,7 @@ func (a *App) ProjectDir() (string, error) {
 	return dir, nil
 }
 
-// Dir is ProjectDir, empty when it cannot be told.
+// Dir is ProjectDir, empty on an error.
 func (a *App) Dir() string {
 	dir, err := a.ProjectDir()
 	if err != nil {
@@ -72,8 +72,8 @@ func (a *App) Dir() string {
 	return dir
 }
 
-// Agent finds the agent of a command line and gives the words behind its name. Where none is named it is that of the profile,
-// or the configured one: a first word that names no agent is taken for a prompt only when it cannot be the name of one.
+// Agent finds the agent of a command line and returns the arguments, its name first. Without a name, the agent of the profile or
+// the configured default is used. A first argument without spaces is always an agent's name, never a prompt.
 func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (catalog.Entry, []string, error) {
 	client, err := app.Client()
 	if err != nil {
@@ -103,13 +103,13 @@ func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (catal
 		return e, args, err
 	}
 	if name == "" {
-		return catalog.Entry{}, nil, Usage("%s: which agent?", cmd.CommandPath()).WithHint("%s AGENT \"what to do\", or set a default: drawbar config set defaultAgent claude", cmd.CommandPath())
+		return catalog.Entry{}, nil, Usage("%s: no agent is given", cmd.CommandPath()).WithHint("%s AGENT \"what to do\", or set a default: drawbar config set defaultAgent claude", cmd.CommandPath())
 	}
 	e, err := client.Adapters().Get(name)
 	return e, append([]string{name}, args...), err
 }
 
-// profile is the profile of a run of an agent, empty when it has none.
+// profile returns the profile for a run of an agent, empty if none is chosen.
 func (f *RequestFlags) profile(cfg *config.Config, agent string) (config.ProfileData, error) {
 	name := cmp.Or(f.flags("profile"), cfg.Profile())
 	if name == "" {
@@ -118,7 +118,7 @@ func (f *RequestFlags) profile(cfg *config.Config, agent string) (config.Profile
 	return cfg.Profiles().For(name, agent)
 }
 
-// configured puts what is configured, and the profile, under what the flags state.
+// configured merges the flags over the profile and the configuration.
 func (f *RequestFlags) configured(app *App, cwd, agent string, stated config.Options) (execution.RunOptions, error) {
 	var none execution.RunOptions
 	cfg, err := app.Config(cwd)

@@ -6,5 +6,5 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// discardTyped drops what the console holds and nobody has read. Where it fails the line stays, as it does without a terminal.
+// discardTyped discards unread input of the console, if that is possible.
 func discardTyped(f *os.File) { _ = windows.FlushConsoleInputBuffer(windows.Handle(f.Fd())) }

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeJSON writes what a terminal may take for a command, or what hides or reorders text, as \u escapes in a JSON text: DEL and the
-// C1 controls, and format characters such as those for bidirectional text. It means the same afterwards. Without any it is the
-// argument itself.
+// EscapeJSON escapes characters of a JSON text that a terminal may interpret, or that hide or reorder text, as \u sequences: DEL,
+// the C1 controls, and format characters such as those for bidirectional text. The value stays the same. Without such characters it
+// returns its argument.
 func EscapeJSON(b []byte) []byte {
 	var out []byte
 	from := 0

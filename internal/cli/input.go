@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// lineReader reads lines in a goroutine of its own, because a read of a terminal cannot be cancelled. It lives as long as the
+// lineReader reads lines in a goroutine, because reading from a terminal cannot be cancelled. The goroutine lives as long as the
 // process.
 type lineReader struct {
 	start sync.Once
@@ -18,7 +18,7 @@ type lineReader struct {
 	err   error // set before lines is closed
 
 	mu    sync.Mutex
-	fresh time.Time // lines that were typed before this do not count
+	fresh time.Time // earlier lines are ignored
 }
 
 type typed struct {
@@ -26,13 +26,13 @@ type typed struct {
 	at   time.Time
 }
 
-// ReadLine waits for a line of standard input. A line that arrives after ctx is done waits for the next call.
+// ReadLine waits for a line of standard input. A line that arrives after ctx is done is returned by the next call.
 func (a *App) ReadLine(ctx context.Context) (string, error) {
 	line, _, err := a.ReadLineAt(ctx)
 	return line, err
 }
 
-// ReadLineAt is ReadLine with the time at which the line was complete.
+// ReadLineAt is ReadLine with the time when the line was complete.
 func (a *App) ReadLineAt(ctx context.Context) (string, time.Time, error) {
 	r := &a.stdin
 	r.start.Do(func() {
@@ -68,8 +68,8 @@ func (a *App) ReadLineAt(ctx context.Context) (string, time.Time, error) {
 	}
 }
 
-// Ask shows a question on standard error in one write and waits for a line that is not empty. On a terminal, what was typed
-// before the question was shown does not answer it. The caller has made the text harmless for a terminal.
+// Ask writes a question to standard error at once and waits for a line that is not empty. On a terminal, input typed before the
+// question was shown is ignored. The caller removes control characters from the question.
 func (a *App) Ask(ctx context.Context, question string) (string, error) {
 	a.forgetTyped()
 	for {
@@ -78,7 +78,7 @@ func (a *App) Ask(ctx context.Context, question string) (string, error) {
 		}
 		line, err := a.ReadLine(ctx)
 		if err != nil {
-			_, _ = io.WriteString(a.Err, "\n") // answered elsewhere: what comes next does not stand behind the question
+			_, _ = io.WriteString(a.Err, "\n") // answered elsewhere: the next output starts on a new line
 			return "", err
 		}
 		if line = strings.TrimSpace(line); line != "" {
@@ -87,7 +87,7 @@ func (a *App) Ask(ctx context.Context, question string) (string, error) {
 	}
 }
 
-// forgetTyped makes lines that were typed on a terminal until now answer nothing.
+// forgetTyped discards lines that were typed on a terminal until now.
 func (a *App) forgetTyped() {
 	if f, ok := a.In.(*os.File); ok && IsTerminal(f) {
 		discardTyped(f)
@@ -97,8 +97,8 @@ func (a *App) forgetTyped() {
 	}
 }
 
-// Confirm passes when a person at a terminal answers the question with y. Without a terminal, and with yes, nobody is asked.
-// command is what to type to be asked nothing; show, if any, says what it is about.
+// Confirm returns nil if a person at a terminal answers the question with y. It does not ask with yes, with --json or without a
+// terminal. The error's hint is command with --yes. show, unless nil, prints the subject before the question.
 func (a *App) Confirm(ctx context.Context, yes bool, question, command string, show func()) error {
 	if yes || a.JSON || !IsTerminal(a.In) {
 		return nil
@@ -109,13 +109,13 @@ func (a *App) Confirm(ctx context.Context, yes bool, question, command string, s
 	}
 	a.Notef("%s [y/N]", question)
 	line, err := a.ReadLine(ctx)
-	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
+	if err != nil || !Yes(line) {
 		return Usage("nothing was changed").WithHint("%s --yes", command)
 	}
 	return nil
 }
 
-// Files are the streams as a program of its own can use them; ok is false where one of them is no file.
+// Files returns the streams for a child process; ok is false if one of them is not a file.
 func (a *App) Files() (in, out, errs *os.File, ok bool) {
 	in, okIn := a.In.(*os.File)
 	out, okOut := a.Out.(*os.File)

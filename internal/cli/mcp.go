@@ -11,11 +11,11 @@ import (
 
 const mcpForm = `the expected form is {"mcpServers": {"name": {"command": "...", "args": []}}}`
 
-// ReadMCP reads the file of --mcp; see ReadMCPFile.
+// ReadMCP is ReadMCPFile for --mcp.
 func ReadMCP(path string) ([]execution.MCPServer, error) { return ReadMCPFile("--mcp", path) }
 
-// ReadMCPFile reads MCP servers from a file of the shape that agents share: an object mcpServers by name. Anything else
-// in it is refused by its place. flag is what named the file.
+// ReadMCPFile reads MCP servers from a file in the form that agents share: an object mcpServers with a server per name. Unknown
+// members are errors. Errors name the flag.
 func ReadMCPFile(flag, path string) ([]execution.MCPServer, error) {
 	b, err := readFlag(flag, path, maxFlagFile)
 	if err != nil {
@@ -68,7 +68,7 @@ func ReadMCPFile(flag, path string) ([]execution.MCPServer, error) {
 	return list, nil
 }
 
-// strict decodes JSON without unknown members, and words its errors for people who know JSON and not Go.
+// strict decodes JSON without unknown members. Its errors name JSON types instead of Go types.
 func strict(b []byte, v any) error {
 	err := exactjson.Decode(b, v, nil)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {

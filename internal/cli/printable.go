@@ -1,4 +1,4 @@
 package cli
 
-// Printable is a text of an agent without what would move a terminal's cursor or change its colours.
+// Printable removes control characters from a text, which could move the terminal's cursor or change its colours.
 func Printable(text string) string { return printable(text) }

@@ -9,14 +9,14 @@ import (
 	"github.com/drawbar/drawbar/internal/runstore"
 )
 
-// RecordError gives an error of the record its code: a run that does not exist exits as a session that does not.
+// RecordError gives an error of the record its code. An unknown run has the code of an unknown session.
 func RecordError(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, runstore.ErrBadID):
 		return execution.Errorf(execution.CodeValidation, "%w", err).WithHint("drawbar ps --all lists runs")
-	case errors.Is(err, runstore.ErrNotFound), errors.Is(err, runstore.ErrAmbiguous), errors.Is(err, runstore.ErrNoSession):
+	case errors.Is(err, runstore.ErrNotFound), errors.Is(err, runstore.ErrAmbiguous):
 		return execution.Errorf(execution.CodeSessionNotFound, "%w", err)
 	case errors.Is(err, runstore.ErrLost):
 		return execution.Errorf(execution.CodeAgentCrash, "%w", err)
@@ -24,7 +24,15 @@ func RecordError(err error) error {
 	return execution.Errorf(execution.CodeConfig, "%w", err)
 }
 
-// Age is a duration for a person, in the one unit that matters.
+// Number is a count with its noun: 1 process, 2 processes.
+func Number(n int, one, many string) string {
+	if n == 1 {
+		many = one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Age formats a duration in its largest unit.
 func Age(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -37,7 +45,7 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// Since reads a moment: a duration back from now such as 24h or 7d, a date, or a date and time in RFC 3339.
+// Since parses a point in time: a duration before now such as 24h or 7d, a date, or a time in RFC 3339.
 func Since(flag, s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

@@ -12,34 +12,34 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Renderer writes events for a person: what the agent says to standard output, tools, questions and cost to standard
-// error. It is used by one goroutine at a time; the status line has its own lock.
+// Renderer prints events for people: the agent's text to standard output; tools, questions and cost to standard error. Only one
+// goroutine may use it at a time.
 type Renderer struct {
 	out, err io.Writer
 	color    bool
 	debug    bool
 	status   *StatusLine
 	midLine  bool // standard output is in the middle of a line
-	streamed bool // this message came in deltas
-	said     bool // standard output has something
+	streamed bool // the current message came in deltas
+	said     bool // something was written to standard output
 	tools    map[string]string
 	names    map[string]string
-	denial   string // the reason of the last denial, which the failure of its call repeats
+	denial   string // reason of the last denial; the failure of its call repeats it
 
-	// Unasked says that the approval mode yolo answers every question, so that none is shown.
+	// Unasked hides permission questions, because the approval mode yolo answers them.
 	Unasked bool
 
-	// Unrecorded says that no record of the run exists, so that its id leads nowhere. It is set before the first event.
+	// Unrecorded hides the run's id, because no record of it exists. It is set before the first event.
 	Unrecorded bool
 }
 
-// NewRenderer makes a renderer for the app's streams. status may be nil.
+// NewRenderer returns a renderer for the app's streams. status may be nil.
 func NewRenderer(app *App, debug bool, status *StatusLine) *Renderer {
 	return &Renderer{out: app.Out, err: app.Err, color: app.Color(app.Err), debug: debug, status: status,
 		tools: map[string]string{}, names: map[string]string{}}
 }
 
-// paint colours a text of anybody's.
+// paint colours a text after removing control characters.
 func (r *Renderer) paint(code, s string) string {
 	s = printable(s)
 	if !r.color {
@@ -56,7 +56,7 @@ const (
 	yellow = "33"
 )
 
-// note writes a line to standard error, under whatever standard output has open.
+// note writes a line to standard error, after ending an open line of standard output.
 func (r *Renderer) note(format string, args ...any) {
 	r.status.Hide()
 	r.breakLine()
@@ -81,7 +81,7 @@ func (r *Renderer) say(text string) {
 	r.status.Allow(!r.midLine)
 }
 
-// QuestionID is the id of the question that an event asks; empty for other events.
+// QuestionID returns the id of an event's question, empty for other events.
 func QuestionID(b execution.Body) execution.QuestionID {
 	switch q := b.(type) {
 	case execution.ApprovalRequired:
@@ -92,18 +92,18 @@ func QuestionID(b execution.Body) execution.QuestionID {
 	return ""
 }
 
-// QuestionText is a question with the answers that it takes, to be written in one piece where the cursor is.
+// QuestionText returns a question with its possible answers, to be written at once.
 func (r *Renderer) QuestionText(b execution.Body) string {
 	r.status.Hide()
 	r.breakLine()
 	if q, ok := b.(execution.ApprovalRequired); ok {
-		return r.paint(yellow, "? "+q.Action) + " " + r.paint(dim, oneLine(q.Detail, 200)) + "\n  allow it? [y]es, [n]o, or a reason to deny it: "
+		return r.paint(yellow, "? "+q.Action) + " " + r.paint(dim, OneLine(q.Detail, 200)) + "\n  allow it? [y]es, [n]o, or a reason to deny it: "
 	}
 	q, _ := b.(execution.InputRequired)
 	return r.paint(yellow, "? "+q.Question) + "\n  your answer: "
 }
 
-// Question writes a question that waits for an answer from the person who reads.
+// Question writes a question that the reader can answer.
 func (r *Renderer) Question(e execution.Event) {
 	r.status.Event(e)
 	io.WriteString(r.err, r.QuestionText(e.Body))
@@ -133,7 +133,7 @@ func (r *Renderer) Event(e execution.Event) {
 		}
 	case execution.ThinkingStop:
 		if r.debug && b.Thinking != "" {
-			r.note("%s%s", indent, r.paint(dim, "thinking: "+oneLine(b.Thinking, 200)))
+			r.note("%s%s", indent, r.paint(dim, "thinking: "+OneLine(b.Thinking, 200)))
 		}
 	case execution.ToolCallReady:
 		r.names[b.ToolCallID] = b.ToolName
@@ -145,9 +145,9 @@ func (r *Renderer) Event(e execution.Event) {
 		if b.Error == r.denial && b.Error != "" {
 			break
 		}
-		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+oneLine(b.Error, 300)))
+		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+OneLine(b.Error, 300)))
 	case execution.MCPToolError:
-		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+oneLine(b.Error, 300)))
+		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+OneLine(b.Error, 300)))
 	case execution.ShellExit:
 		if b.ExitCode != 0 {
 			r.note("%s%s", indent, r.paint(yellow, fmt.Sprintf("  exit code %d", b.ExitCode)))
@@ -161,32 +161,32 @@ func (r *Renderer) Event(e execution.Event) {
 	case execution.FileDelete:
 		r.note("%s%s", indent, r.paint(green, "  - "+shorten(b.Path)))
 	case execution.SubagentSpawn:
-		r.note("%s%s %s", indent, r.paint(bold, "▸ sub-agent "+b.AgentName), r.paint(dim, oneLine(b.Prompt, 120)))
+		r.note("%s%s %s", indent, r.paint(bold, "▸ sub-agent "+b.AgentName), r.paint(dim, OneLine(b.Prompt, 120)))
 	case execution.ApprovalRequired:
 		if r.Unasked {
 			break
 		}
-		r.note("%s%s %s", indent, r.paint(yellow, "? "+b.Action), r.paint(dim, oneLine(b.Detail, 200)))
+		r.note("%s%s %s", indent, r.paint(yellow, "? "+b.Action), r.paint(dim, OneLine(b.Detail, 200)))
 	case execution.ApprovalGranted:
 		if r.Unasked {
 			break
 		}
-		r.note("%s%s", indent, r.paint(green, "  allowed"+because(b.Detail)))
+		r.note("%s%s", indent, r.paint(green, "  allowed"+reasonText(b.Detail)))
 	case execution.ApprovalDenied:
 		r.denial = b.Reason
 		if by, ok := strings.CutPrefix(b.Reason, "denied "); ok {
-			r.note("%s%s", indent, r.paint(red, "  denied "+oneLine(by, 200)))
+			r.note("%s%s", indent, r.paint(red, "  denied "+OneLine(by, 200)))
 			break
 		}
-		r.note("%s%s", indent, r.paint(red, "  denied"+because(b.Reason)))
+		r.note("%s%s", indent, r.paint(red, "  denied"+reasonText(b.Reason)))
 	case execution.InputRequired:
 		r.note("%s%s", indent, r.paint(yellow, "? "+printable(b.Question)))
 	case execution.QuestionWithdrawn:
 		r.note("%s%s", indent, r.paint(dim, "  the question was withdrawn"))
 	case execution.Retry:
-		r.note("%s", r.paint(yellow, "↻ "+again(b)+": "+oneLine(b.Reason, 200)))
+		r.note("%s", r.paint(yellow, "↻ "+retryText(b)+": "+OneLine(b.Reason, 200)))
 	case execution.RateLimited:
-		r.note("%s", r.paint(yellow, "rate limited"+resets(b)))
+		r.note("%s", r.paint(yellow, "rate limited"+limitText(b)))
 	case execution.ContextCompacted:
 		r.note("%s", r.paint(dim, "the agent compacted its context"))
 	case execution.Interrupted:
@@ -199,15 +199,15 @@ func (r *Renderer) Event(e execution.Event) {
 		r.note("%s", r.paint(yellow, fmt.Sprintf("%d events were missed", b.Count)))
 	case execution.Debug:
 		if r.debug || b.Level == execution.DebugWarn {
-			r.note("%s", r.paint(dim, string(b.Level)+": "+oneLine(b.Message, 500)))
+			r.note("%s", r.paint(dim, string(b.Level)+": "+OneLine(b.Message, 500)))
 		}
 	case execution.Log:
 		if r.debug {
-			r.note("%s", r.paint(dim, string(b.Source)+": "+oneLine(b.Line, 500)))
+			r.note("%s", r.paint(dim, string(b.Source)+": "+OneLine(b.Line, 500)))
 		}
 	case execution.Finished:
 		if out := b.Result.Output; out != nil && b.Result.Status == execution.StatusCompleted && !r.said {
-			// The answer came in no message: an agent's last word alone, or structured output.
+			// The answer came without a message event: text in the result only, or structured output.
 			if out.Text != "" {
 				r.say(out.Text)
 			} else {
@@ -220,8 +220,8 @@ func (r *Renderer) Event(e execution.Event) {
 	}
 }
 
-// again words a retry. Only what the agent states is said of its number and its delay.
-func again(b execution.Retry) string {
+// retryText describes a retry, with its number and delay if the agent stated them.
+func retryText(b execution.Retry) string {
 	text := "another attempt"
 	if b.Attempt > 0 {
 		text = fmt.Sprintf("attempt %d", b.Attempt)
@@ -242,7 +242,7 @@ func (r *Renderer) name(id, name string) string {
 	return r.names[id]
 }
 
-// finish writes how it ended: an error in full, then one line of cost.
+// finish prints the outcome: the whole error, then a line with the cost.
 func (r *Renderer) finish(res execution.Result) {
 	if res.Error != nil {
 		fmt.Fprintf(r.err, "%s %s\n", r.paint(red, EndOf(res.Outcome(), res.Error.ErrorCode())+":"), printable(res.Error.Message))
@@ -279,11 +279,7 @@ func (r *Renderer) finish(res execution.Result) {
 		parts = append(parts, fmt.Sprintf("%s in, %s out", Count(res.Usage.Input+res.Usage.Cached+res.Usage.CacheWrite), Count(res.Usage.Output)))
 	}
 	if res.UnknownLines > 0 {
-		what := "lines"
-		if res.UnknownLines == 1 {
-			what = "line"
-		}
-		parts = append(parts, fmt.Sprintf("%d %s could not be parsed", res.UnknownLines, what))
+		parts = append(parts, Number(res.UnknownLines, "line", "lines")+" could not be parsed")
 	}
 	fmt.Fprintln(r.err, r.paint(dim, printable(strings.Join(parts, " · "))))
 	run := "run " + string(res.RunID)
@@ -296,7 +292,7 @@ func (r *Renderer) finish(res execution.Result) {
 	fmt.Fprintln(r.err, r.paint(dim, printable(run)))
 }
 
-// EndOf is an outcome for a person, with the error code where it says more than the outcome.
+// EndOf formats an outcome, with the error code if that adds information.
 func EndOf(o execution.Outcome, code execution.ErrorCode) string {
 	switch o {
 	case execution.OutcomeCompleted, execution.OutcomeCancelled, execution.OutcomeInterrupted:
@@ -308,7 +304,7 @@ func EndOf(o execution.Outcome, code execution.ErrorCode) string {
 	return string(o) + " (" + string(code) + ")"
 }
 
-// USD is a sum in a table; "?" where nothing of it is known.
+// USD formats a sum for a table; an unknown one is "?".
 func USD(sum float64, known bool) string {
 	if !known {
 		return "?"
@@ -316,7 +312,7 @@ func USD(sum float64, known bool) string {
 	return fmt.Sprintf("%.4f", sum)
 }
 
-// Money is a cost for a person. Where no tokens were counted nothing is known: the agent may not have said.
+// Money formats a cost. Without counted tokens the cost is unknown: the agent may not have reported them.
 func Money(c *execution.Cost) string {
 	switch {
 	case c == nil:
@@ -333,7 +329,7 @@ func Money(c *execution.Cost) string {
 	return fmt.Sprintf("$%.4f", *c.TotalUSD)
 }
 
-// Count is a number of tokens for a person.
+// Count formats a number of tokens.
 func Count(n int64) string {
 	switch {
 	case n >= 10_000_000:
@@ -346,14 +342,14 @@ func Count(n int64) string {
 	return fmt.Sprint(n)
 }
 
-func because(reason string) string {
+func reasonText(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return ": " + oneLine(reason, 200)
+	return ": " + OneLine(reason, 200)
 }
 
-func resets(b execution.RateLimited) string {
+func limitText(b execution.RateLimited) string {
 	switch {
 	case b.ResetsAt > 0:
 		return " until " + time.UnixMilli(b.ResetsAt).Format("15:04:05")
@@ -363,25 +359,25 @@ func resets(b execution.RateLimited) string {
 	return ""
 }
 
-// Summarize is a tool's input in one line: the fields that say most first.
+// Summarize returns a tool's input in one line: its most telling field, or all of it.
 func Summarize(input json.RawMessage) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(input, &m) != nil {
-		return oneLine(string(input), 120)
+		return OneLine(string(input), 120)
 	}
 	for _, key := range []string{"command", "cmd", "file_path", "path", "notebook_path", "pattern", "query", "url", "description", "prompt", "text"} {
 		if raw, ok := m[key]; ok {
 			var s string
 			if json.Unmarshal(raw, &s) == nil {
-				return oneLine(s, 120)
+				return OneLine(s, 120)
 			}
-			return oneLine(string(raw), 120)
+			return OneLine(string(raw), 120)
 		}
 	}
 	if len(m) == 0 {
 		return ""
 	}
-	return oneLine(string(input), 120)
+	return OneLine(string(input), 120)
 }
 
 func shorten(path string) string {
@@ -391,7 +387,8 @@ func shorten(path string) string {
 	return printable("…/" + filepath.Base(path))
 }
 
-func oneLine(s string, n int) string {
+// OneLine returns a text in one line of at most n characters.
+func OneLine(s string, n int) string {
 	s = strings.Join(strings.Fields(printable(s)), " ")
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
@@ -406,7 +403,7 @@ func tail(s string, n int) string {
 	return "…" + strings.ToValidUTF8(s[len(s)-n:], "")
 }
 
-// printable takes out what would move a terminal's cursor or change its state: an agent's output is not trusted.
+// printable removes control characters: the output of agents is not trusted.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {

@@ -42,7 +42,7 @@ func TestRenderRetry(t *testing.T) {
 		"attempt 2 of 5 in 1.5s":   {Attempt: 2, MaxAttempts: 5, DelayMs: 1500},
 		"another attempt in 250ms": {DelayMs: 250, MaxAttempts: 3},
 	} {
-		if got := again(b); got != want {
+		if got := retryText(b); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

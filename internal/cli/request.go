@@ -16,33 +16,32 @@ import (
 	"github.com/drawbar/drawbar/internal/base/repofile"
 )
 
-// RequestFlags are the flags of the commands that make a request: those of options, which package execution has in its table, and
-// those of the prompt. Every flag ends in a field of the request.
+// RequestFlags are the flags of commands that create a request: the options in the table of package execution, and the prompt's.
+// Every flag becomes a field of the request.
 type RequestFlags struct {
 	System, SystemFile, File, Prompt string
 	Attach, Fallback                 []string
 	Yolo, Deny                       bool
 	Command                          []string // see Split
 
-	flags    func(name string) string // the text of a flag
-	readings map[string]reading       // by name of the option
+	flags    func(name string) string // value of a flag as text
+	readings map[string]reading       // by option name
 }
 
-// promptFlags are the flags that are not about options of a run.
+// promptFlags are the flags that are not options of a run.
 var promptFlags = []string{"system", "system-file", "attach", "fallback", "prompt", "file"}
 
-// Split takes the words of a command line apart, the agent's name first: what belongs to the prompt, and, for an agent that runs
-// a program of the caller's, that program and its arguments behind --, which become Command. For any other agent -- only ends the
-// flags.
+// Split returns the prompt's words of a command line that begins with the agent's name. For an agent that runs a program of the
+// caller's, the words after -- become Command. For other agents -- only ends the flags.
 func (f *RequestFlags) Split(cmd *cobra.Command, takesCommand bool, args []string) (prompt []string) {
 	if !takesCommand {
 		return args[1:]
 	}
 	dash := cmd.ArgsLenAtDash()
 	if dash >= 0 {
-		dash += len(args) - cmd.Flags().NArg() // an agent that was not named stands in front now
+		dash += len(args) - cmd.Flags().NArg() // a default agent was prepended
 	}
-	if dash == 0 { // it stands in front of the agent's name
+	if dash == 0 { // before the agent's name
 		dash = 1
 	}
 	if dash < 0 || dash == len(args) {
@@ -52,7 +51,7 @@ func (f *RequestFlags) Split(cmd *cobra.Command, takesCommand bool, args []strin
 	return args[1:dash]
 }
 
-// MaxPrompt bounds a prompt. It is far above what any model reads and far below what hurts this process.
+// MaxPrompt is the maximum size of a prompt, far above what any model reads.
 const MaxPrompt = 64 << 20
 
 // Register adds the flags to a command.
@@ -75,8 +74,7 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 	fl.StringVarP(&f.File, "file", "f", "", "file with the prompt (- for standard input)")
 }
 
-// Refuse hides and refuses flags that a command cannot take: those of the prompt, and of options for which keep is false. why ends
-// the sentence that begins with the flag.
+// Refuse hides and refuses the prompt's flags and the options for which keep returns false. The error is "--FLAG why".
 func (f *RequestFlags) Refuse(cmd *cobra.Command, keep func(execution.Option) bool, why, hint string) {
 	names := slices.Clone(promptFlags)
 	for o := range execution.Options() {
@@ -85,7 +83,7 @@ func (f *RequestFlags) Refuse(cmd *cobra.Command, keep func(execution.Option) bo
 		}
 	}
 	for _, name := range names {
-		_ = cmd.Flags().MarkHidden(name) // each is registered
+		_ = cmd.Flags().MarkHidden(name) // fails only for a missing flag
 	}
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		for _, name := range names {
@@ -97,11 +95,11 @@ func (f *RequestFlags) Refuse(cmd *cobra.Command, keep func(execution.Option) bo
 	}
 }
 
-// Dir is what --cwd says.
+// Dir returns the value of --cwd.
 func (f *RequestFlags) Dir() string { return f.flags("cwd") }
 
-// Request makes the request. promptArgs are the words behind the agent's name; stdin is read for the prompt when it is
-// no terminal and nothing else gives one. Everything that is wrong with the flags is found here, before anything starts.
+// Request creates the request. promptArgs are the words after the agent's name; without a prompt, standard input is read unless it
+// is a terminal. All mistakes in the flags are reported here, before anything starts.
 func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, promptArgs []string, needPrompt bool) (execution.Request, error) {
 	var req execution.Request
 	stated, err := f.Stated(app, cmd, agentName)
@@ -143,21 +141,17 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 	return req, nil
 }
 
-// nativeSession takes the agent's own session id, or the unified one of the same agent under any of its names.
+// nativeSession returns the agent's own session id. A unified id must belong to the same agent.
 func nativeSession(app *App, agentName, flag, id string) (string, error) {
 	owner, native, ok := execution.SplitSession(id)
 	if !ok {
 		return id, nil
 	}
-	c, err := app.Client()
+	agent, err := app.Agent(agentName)
 	if err != nil {
 		return "", err
 	}
-	agent, err := c.Adapters().Get(agentName)
-	if err != nil {
-		return "", err
-	}
-	if have, err := c.Adapters().Get(owner); err != nil || have.Descriptor.Name != agent.Descriptor.Name {
+	if have, err := app.Agent(owner); err != nil || have.Descriptor.Name != agent.Descriptor.Name {
 		return "", Usage("session %s belongs to %s, not to %s", id, owner, agentName).WithHint("drawbar run %s --%s %s", owner, flag, id)
 	}
 	return native, nil
@@ -238,10 +232,10 @@ func (f *RequestFlags) system() (string, error) {
 	return string(b), nil
 }
 
-// maxFlagFile bounds a file that a flag names and that is not the prompt.
+// maxFlagFile is the maximum size of a flag's file other than the prompt.
 const maxFlagFile = 16 << 20
 
-// readFlag reads the file that a flag names: a file or a pipe, up to a bound.
+// readFlag reads a flag's file or pipe, up to a limit.
 func readFlag(flag, path string, limit int64) ([]byte, error) {
 	b, err := repofile.Input(path, limit)
 	switch {

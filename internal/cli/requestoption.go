@@ -15,10 +15,10 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/config"
 )
 
-// reading is the value that the flag of an option has for a run of an agent, in a form that becomes its JSON.
+// reading returns the value of an option's flag for a run of an agent, ready to be encoded as JSON.
 type reading func(app *App, agent string) (any, error)
 
-// registerOption adds the flag of an option. Its form, and how it is read, follow from the type of the option.
+// registerOption adds the flag of an option. Its form and its parser follow from the option's type.
 func registerOption(cmd *cobra.Command, o execution.Option) reading {
 	fl := cmd.Flags()
 	switch reflect.Zero(o.Field().Type).Interface().(type) {
@@ -34,7 +34,7 @@ func registerOption(cmd *cobra.Command, o execution.Option) reading {
 		return func(*App, string) (any, error) { return p, least(o.Flag, p.MaxAttempts, 1) }
 	case int64, *int64:
 		var ms int64
-		_ = json.Unmarshal([]byte(o.Default), &ms) // most have none
+		_ = json.Unmarshal([]byte(o.Default), &ms) // most options have no default
 		d := fl.DurationP(o.Flag, o.Short, time.Duration(ms)*time.Millisecond, o.Usage)
 		return func(*App, string) (any, error) {
 			if *d < 0 || *d > 0 && *d < time.Millisecond {
@@ -65,12 +65,12 @@ func registerOption(cmd *cobra.Command, o execution.Option) reading {
 	}
 }
 
-// registerList adds a flag that can be repeated.
+// registerList adds a repeatable flag.
 func registerList(cmd *cobra.Command, o execution.Option) reading {
 	v := cmd.Flags().StringArrayP(o.Flag, o.Short, nil, o.Usage)
 	switch reflect.Zero(o.Field().Type).Interface().(type) {
 	case map[string]string:
-		return func(app *App, _ string) (any, error) { return environment(app, *v) }
+		return func(app *App, _ string) (any, error) { return Environment(app, *v) }
 	case []execution.MCPServer:
 		return func(*App, string) (any, error) {
 			var all []execution.MCPServer
@@ -86,7 +86,7 @@ func registerList(cmd *cobra.Command, o execution.Option) reading {
 	}
 	return func(*App, string) (any, error) {
 		list := slices.Clone(*v)
-		for i := 0; o.Name == "skills" && i < len(list); i++ { // --cwd is not where the person is
+		for i := 0; o.Name == "skills" && i < len(list); i++ { // relative to the current directory, not to --cwd
 			path, err := filepath.Abs(list[i])
 			if err != nil {
 				return nil, Usage("--%s %s: %v", o.Flag, list[i], err)
@@ -97,14 +97,14 @@ func registerList(cmd *cobra.Command, o execution.Option) reading {
 	}
 }
 
-// Stated are the options of a run that the flags state, and nothing else. Everything that is wrong with them is found here.
+// Stated returns only the options that the flags state. All mistakes in them are reported here.
 func (f *RequestFlags) Stated(app *App, cmd *cobra.Command, agentName string) (config.Options, error) {
 	if err := contradictions(cmd); err != nil {
 		return nil, err
 	}
 	values := map[string]any{}
 	for o := range execution.Options() {
-		// The directory and the profile are where the rest is looked for.
+		// The directory and the profile are read separately.
 		if o.Flag == "" || !cmd.Flags().Changed(o.Flag) || o.Name == "cwd" || o.Name == "profile" {
 			continue
 		}
@@ -112,7 +112,7 @@ func (f *RequestFlags) Stated(app *App, cmd *cobra.Command, agentName string) (c
 		if err != nil {
 			return nil, err
 		}
-		if v != "" { // an empty text states nothing
+		if v != "" { // an empty value counts as unset
 			values[o.Name] = v
 		}
 	}
@@ -139,7 +139,7 @@ func (f *RequestFlags) Stated(app *App, cmd *cobra.Command, agentName string) (c
 	return stated, nil
 }
 
-// contradictions refuses flags that say the same differently.
+// contradictions refuses flags that exclude each other.
 func contradictions(cmd *cobra.Command) error {
 	groups := [][]string{{"yolo", "deny", "approve"}, {"system", "system-file"}, nil}
 	for o := range execution.Options() {
@@ -174,8 +174,8 @@ func jsonFile(flag, path string) (any, error) {
 	return json.RawMessage(b), nil
 }
 
-// environment takes NAME=VALUE apart; NAME alone has its value here.
-func environment(app *App, pairs []string) (map[string]string, error) {
+// Environment reads the values of --env: NAME=VALUE, or NAME for its current value.
+func Environment(app *App, pairs []string) (map[string]string, error) {
 	m := map[string]string{}
 	for _, pair := range pairs {
 		name, value, ok := strings.Cut(pair, "=")

@@ -10,8 +10,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// StatusLine is the live line of a terminal: who works, since when, at what, at what cost. A nil one does nothing. It is
-// safe for concurrent use.
+// StatusLine is the live line of a terminal with the agent, the time, the current step and the cost. A nil StatusLine does
+// nothing. It is safe for concurrent use.
 type StatusLine struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -30,7 +30,7 @@ type StatusLine struct {
 
 var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
-// StartStatus starts the status line of the app's terminal; Close ends it. It is drawn only while Allow says that the cursor is at the start of a line.
+// StartStatus starts the status line of the app's terminal; Close ends it. It is drawn only while Allow permits it.
 func (a *App) StartStatus(agentName string) *StatusLine {
 	s := &StatusLine{w: a.Err, start: time.Now(), agent: agentName, doing: "starting", allowed: true, stop: make(chan struct{}), done: make(chan struct{})}
 	a.status = s
@@ -65,11 +65,11 @@ func (s *StatusLine) draw() {
 	if s.usd > 0 {
 		parts = append(parts, fmt.Sprintf("$%.4f", s.usd))
 	}
-	fmt.Fprintf(s.w, "\r\x1b[K%c %s", frames[s.frame%len(frames)], oneLine(strings.Join(parts, " · "), s.room()))
+	fmt.Fprintf(s.w, "\r\x1b[K%c %s", frames[s.frame%len(frames)], OneLine(strings.Join(parts, " · "), s.room()))
 	s.shown = true
 }
 
-// room is how many characters fit after the frame without wrapping: the width is asked each time, since it changes.
+// room returns how many characters fit after the frame. The terminal's width may change, so it is read each time.
 func (s *StatusLine) room() int {
 	if w := WidthOf(s.w); w > 4 {
 		return min(w-3, 100)
@@ -90,7 +90,7 @@ func (s *StatusLine) Hide() {
 	}
 }
 
-// Allow says whether the line may be drawn.
+// Allow sets whether the line may be drawn: only while the cursor is at the start of a line.
 func (s *StatusLine) Allow(ok bool) {
 	if s == nil {
 		return
@@ -100,7 +100,7 @@ func (s *StatusLine) Allow(ok bool) {
 	s.mu.Unlock()
 }
 
-// Hold keeps the line away while a question is open, whatever Allow says.
+// Hold hides the line while a question is open, regardless of Allow.
 func (s *StatusLine) Hold(held bool) {
 	if s == nil {
 		return
@@ -111,7 +111,7 @@ func (s *StatusLine) Hold(held bool) {
 	s.mu.Unlock()
 }
 
-// Event takes note of what is going on.
+// Event updates the line.
 func (s *StatusLine) Event(e execution.Event) {
 	if s == nil {
 		return
@@ -146,7 +146,7 @@ func (s *StatusLine) Event(e execution.Event) {
 	}
 }
 
-// Close clears the line and ends its goroutine.
+// Close clears the line and stops its goroutine.
 func (s *StatusLine) Close() {
 	if s == nil {
 		return

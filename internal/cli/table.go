@@ -2,34 +2,62 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
 
 	"golang.org/x/term"
 )
 
-// Table writes columns to standard output, without what foreign text could do to a terminal. Rows are as long as they are:
-// see ShortTable.
-func (a *App) Table() *tabwriter.Writer {
-	return tabwriter.NewWriter(&lines{to: a.Out}, 0, 0, 2, ' ', 0)
+// Table writes columns to standard output; Flush ends it.
+type Table struct{ *tabwriter.Writer }
+
+// Row writes a row of values; see Cell.
+func (t Table) Row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		texts[i] = Cell(c)
+	}
+	_, _ = io.WriteString(t, strings.Join(texts, "\t")+"\n") // nowhere to report an error
 }
 
-// NumberTable is Table with its columns set to the right.
-func (a *App) NumberTable() *tabwriter.Writer {
-	return tabwriter.NewWriter(&lines{to: a.Out}, 0, 0, 2, ' ', tabwriter.AlignRight)
+// Cell is a value in a table: a dash for an empty text, yes or no for a bool.
+func Cell(value any) string {
+	switch value {
+	case true:
+		return "yes"
+	case false:
+		return "no"
+	}
+	return cmp.Or(fmt.Sprint(value), "-")
 }
 
-// ShortTable is Table for rows of which another command shows the rest: on a terminal each is cut to one line.
-func (a *App) ShortTable() *tabwriter.Writer {
-	return tabwriter.NewWriter(&lines{to: a.Out, width: a.Width()}, 0, 0, 2, ' ', 0)
+func (a *App) table(width int, flags uint, head []any) Table {
+	t := Table{tabwriter.NewWriter(&lines{to: a.Out, width: width}, 0, 0, 2, ' ', flags)}
+	if len(head) > 0 {
+		t.Row(head...)
+	}
+	return t
 }
 
-// Width is how many columns standard output has, 0 where it is no terminal.
+// Table begins a table with these column titles. Text of agents and files cannot control the terminal. A row may be longer than
+// the terminal is wide; see ShortTable.
+func (a *App) Table(head ...any) Table { return a.table(0, 0, head) }
+
+// NumberTable is Table with right-aligned columns.
+func (a *App) NumberTable(head ...any) Table { return a.table(0, tabwriter.AlignRight, head) }
+
+// ShortTable is Table with rows cut to the width of the terminal, for rows that another command shows in full.
+func (a *App) ShortTable(head ...any) Table { return a.table(a.Width(), 0, head) }
+
+// Width is the number of columns of standard output, 0 if it is not a terminal.
 func (a *App) Width() int { return WidthOf(a.Out) }
 
-// WidthOf is how many columns a stream has, 0 where it is no terminal.
+// WidthOf is the number of columns of a stream, 0 if it is not a terminal.
 func WidthOf(stream any) int {
 	f, ok := stream.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -42,7 +70,7 @@ func WidthOf(stream any) int {
 	return width
 }
 
-// Harmless lets text through without what would move a terminal's cursor.
+// Harmless returns a writer that removes control characters.
 func Harmless(w io.Writer) io.Writer { return harmless{w} }
 
 type harmless struct{ to io.Writer }
@@ -52,7 +80,7 @@ func (h harmless) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// lines writes whole lines, printable, and not longer than width when that is not 0.
+// lines writes whole lines without control characters, cut to width unless that is 0.
 type lines struct {
 	to    io.Writer
 	width int

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"path/filepath"
-	"strings"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -13,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TrustFlag offers --trust to a command that can run what a project says.
+// TrustFlag adds --trust to a command that can run programs of a project.
 func TrustFlag(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVar(yes, "trust", false, "trust what this project would run, as it is now, without asking")
 }
 
-// TrustStore is where this user's trust in projects is kept.
+// TrustStore returns the store of this user's trust in projects.
 func (a *App) TrustStore() (trust.Store, error) {
 	dir, err := config.UserDir(a.Getenv)
 	if err != nil {
@@ -31,8 +30,8 @@ func (a *App) TrustStore() (trust.Store, error) {
 	return s, nil
 }
 
-// Trust passes when what a project would run is trusted: it was before, it is with yes, or a person on a terminal says so now.
-// Nobody can say so from within a turn.
+// Trust returns nil if everything that a project would run is trusted: already, through yes, or by the answer of a person at the
+// terminal. Trust cannot be granted from within a turn.
 func (a *App) Trust(ctx context.Context, root string, items []trust.Item, yes bool) error {
 	store, err := a.TrustStore()
 	if err != nil {
@@ -53,7 +52,7 @@ func (a *App) Trust(ctx context.Context, root string, items []trust.Item, yes bo
 		a.Notef("The project %s would run:", root)
 		a.ShowTrust(store, root, pending)
 		line, err := a.Ask(ctx, "It runs as you, with all your permissions. Trust it? [y/n] ")
-		if answer := strings.ToLower(line); err != nil || answer != "y" && answer != "yes" {
+		if err != nil || !Yes(line) {
 			return refusal
 		}
 	}
@@ -64,7 +63,7 @@ func (a *App) Trust(ctx context.Context, root string, items []trust.Item, yes bo
 	return store.Trust(ctx, root, list, false)
 }
 
-// ShowTrust shows what is not trusted: all of what is new, of what changed the difference.
+// ShowTrust prints untrusted items: new ones in full, changed ones as a difference.
 func (a *App) ShowTrust(store trust.Store, root string, pending []trust.Change) {
 	for _, c := range pending {
 		what := "new"

@@ -22,14 +22,10 @@ var (
 	ErrLost = errors.New("is lost")
 	// ErrBadLine: one line of the record cannot be read; what follows can.
 	ErrBadLine = errors.New("unreadable event")
-	// ErrNoSession: the agent has no recorded session there.
-	ErrNoSession = errors.New("no session")
 	// ErrNewerSchema: the database was written by a newer version of this program.
 	ErrNewerSchema = errors.New("newer schema")
 	// ErrIncomplete: the run ended, but its record of events stops before its end.
 	ErrIncomplete = errors.New("incomplete record")
-	// ErrLive: the run is still being recorded.
-	ErrLive = errors.New("run is live")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("run store is closed")
 )

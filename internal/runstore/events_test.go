@@ -70,7 +70,7 @@ func TestEventsComeBack(t *testing.T) {
 		}
 	}
 	// What follows from the pieces is not stored.
-	if stored := written(t, w.Dir()); strings.Contains(stored, "Hello wörld") || strings.Contains(stored, `{\"a\":1}`) {
+	if stored := written(t, w.dir); strings.Contains(stored, "Hello wörld") || strings.Contains(stored, `{\"a\":1}`) {
 		t.Error("accumulated texts are stored")
 	}
 }
@@ -85,7 +85,7 @@ func TestSpaceIsLinear(t *testing.T) {
 		if err := w.Finish(resultOf(1)); err != nil {
 			t.Fatal(err)
 		}
-		info, err := os.Stat(filepath.Join(w.Dir(), segmentName(1)))
+		info, err := os.Stat(filepath.Join(w.dir, segmentName(1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestFollowAcrossSegments(t *testing.T) {
 	if want := fmt.Sprintf("piece %d;", pieces-1); !strings.HasSuffix(last.Accumulated, want) || strings.Count(last.Accumulated, ";") != pieces {
 		t.Errorf("the text across segments ends in %q", last.Accumulated[max(0, len(last.Accumulated)-40):])
 	}
-	segments, err := filepath.Glob(filepath.Join(w.Dir(), "events-*.jsonl"))
+	segments, err := filepath.Glob(filepath.Join(w.dir, "events-*.jsonl"))
 	if err != nil || len(segments) < 10 {
 		t.Errorf("%d segments, %v", len(segments), err)
 	}
@@ -160,7 +160,7 @@ func TestEventsAreWrittenSoon(t *testing.T) {
 	w := begin(t, s, Meta{})
 	start := time.Now()
 	w.Append(execution.Event{Time: start, Body: execution.MessageStop{Text: "now"}})
-	path := filepath.Join(w.Dir(), segmentName(1))
+	path := filepath.Join(w.dir, segmentName(1))
 	for {
 		if b, _ := os.ReadFile(path); bytes.HasSuffix(b, []byte("\n")) {
 			break
@@ -244,7 +244,7 @@ func TestTornLine(t *testing.T) {
 	if err := w.Finish(resultOf(1)); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(w.Dir(), segmentName(1))
+	path := filepath.Join(w.dir, segmentName(1))
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestBadLine(t *testing.T) {
 	if err := w.Finish(resultOf(1)); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(w.Dir(), segmentName(1))
+	path := filepath.Join(w.dir, segmentName(1))
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

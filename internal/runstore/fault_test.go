@@ -157,7 +157,7 @@ func TestDirectoryVanishes(t *testing.T) {
 	t.Parallel()
 	s := open(t, stateDir(t), Options{SegmentBytes: 300})
 	w := begin(t, s, Meta{})
-	if err := os.RemoveAll(w.Dir()); err != nil {
+	if err := os.RemoveAll(w.dir); err != nil {
 		t.Skip("this system keeps a directory that is in use:", err)
 	}
 	for range 50 {
@@ -169,7 +169,7 @@ func TestDirectoryVanishes(t *testing.T) {
 	if _, err := s.Get(string(w.meta.RunID)); !errors.Is(err, ErrNotFound) {
 		t.Errorf("get: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(s.Dir(), runsName)); err != nil {
+	if _, err := os.Stat(filepath.Join(s.dir, runsName)); err != nil {
 		t.Error(err)
 	}
 }

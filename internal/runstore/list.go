@@ -150,23 +150,6 @@ func (s *Store) scan(rows *sql.Rows) (Run, error) {
 	return r, nil
 }
 
-// LastSession is the session of the agent's newest run in cwd, for resuming it. Without one the
-// error matches ErrNoSession.
-func (s *Store) LastSession(agent, cwd string) (string, error) {
-	var session string
-	err := s.read(func(db *sql.DB) error {
-		return db.QueryRow(`SELECT session FROM runs WHERE session <> '' AND agent = ? AND cwd = ? ORDER BY started DESC, id DESC LIMIT 1`,
-			agent, filepath.Clean(cwd)).Scan(&session)
-	})
-	if errors.Is(err, sql.ErrNoRows) || err == nil && session == "" {
-		return "", fmt.Errorf("%w of %s in %s", ErrNoSession, agent, cwd)
-	}
-	if err != nil {
-		return "", fmt.Errorf("find the last session of %s in %s: %w", agent, cwd, err)
-	}
-	return session, nil
-}
-
 // read calls f with a database that agrees with the run directories. If nothing was ever recorded it does nothing and
 // creates no file.
 func (s *Store) read(f func(*sql.DB) error) error {

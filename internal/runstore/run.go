@@ -46,9 +46,6 @@ type Run struct {
 	process process
 }
 
-// Dir is the run's directory.
-func (r Run) Dir() string { return r.dir }
-
 // Process is the process that records the run, and whether that same process runs now: a PID that was given to
 // another process, or that means another process here, is not alive. Only a live one may be signalled. For a run that List found
 // ended it is zero.

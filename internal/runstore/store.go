@@ -61,9 +61,6 @@ func Open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// Dir is the state directory.
-func (s *Store) Dir() string { return s.dir }
-
 // Close waits until everything is written and closes the database. A run that is still being recorded ends as crashed:
 // its end can no longer be recorded.
 func (s *Store) Close() error {

@@ -61,9 +61,6 @@ func TestOpenTouchesNothing(t *testing.T) {
 	if r, err := s.Cost(Filter{}, GroupDay); err != nil || r.Total.Runs != 0 {
 		t.Errorf("cost of nothing: %v, %v", r, err)
 	}
-	if _, err := s.LastSession("a", "/b"); !errors.Is(err, ErrNoSession) {
-		t.Errorf("session of nothing: %v", err)
-	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("reading made the directory: %v", err)
 	}
@@ -82,7 +79,7 @@ func TestBeginOpensNoDatabase(t *testing.T) {
 		t.Errorf("database after Begin: %v", err)
 	}
 	for _, name := range []string{metaName, segmentName(1)} {
-		if _, err := os.Stat(filepath.Join(w.Dir(), name)); err != nil {
+		if _, err := os.Stat(filepath.Join(w.dir, name)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -232,7 +229,7 @@ func TestBeginRefuses(t *testing.T) {
 			t.Errorf("%s: room would not help: %v", c.name, err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(w.Dir(), metaName)); err != nil {
+	if _, err := os.Stat(filepath.Join(w.dir, metaName)); err != nil {
 		t.Error("the refused second run damaged the first:", err)
 	}
 	if err := w.Close(); err != nil {
@@ -247,7 +244,7 @@ func TestNilWriter(t *testing.T) {
 	if err := errors.Join(w.Finish(resultOf(1)), w.Close()); err != nil {
 		t.Error(err)
 	}
-	if w.Dir() != "" || w.Run().ID != "" {
+	if w.Run().ID != "" {
 		t.Error("the nil writer has a run")
 	}
 }

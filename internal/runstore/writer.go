@@ -468,14 +468,6 @@ func (w *Writer) Shortfall() error {
 	return errors.Join(errs...)
 }
 
-// Dir is the run's directory, empty for the nil Writer.
-func (w *Writer) Dir() string {
-	if w == nil {
-		return ""
-	}
-	return w.dir
-}
-
 // Run is the run as it stands at its start, with its control path and process.
 func (w *Writer) Run() Run {
 	if w == nil {

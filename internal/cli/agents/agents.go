@@ -1,9 +1,8 @@
-// Package agents is "drawbar agents": which agents are known, what they can do, and which of them are installed.
+// Package agents is "drawbar agents": the known agents, their capabilities and installations.
 package agents
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "agents", Short: "List agents, show their capabilities, install and remove them", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return list(app) }}
@@ -32,7 +31,7 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// NewDetect makes "detect [AGENT...]".
+// NewDetect returns "detect [AGENT...]".
 func NewDetect(app *cli.App) *cobra.Command {
 	return &cobra.Command{Use: "detect [AGENT...]", Short: "Show which agents are installed, their versions and logins",
 		RunE: func(cmd *cobra.Command, args []string) error { return detect(cmd.Context(), app, args) }}
@@ -45,16 +44,15 @@ func list(app *cli.App) error {
 	}
 	infos := c.Adapters().List()
 	return app.Answer(infos, func() {
-		w := app.Table()
-		fmt.Fprintln(w, "AGENT\tNAME\tCOMMAND\tMINIMUM\tSOURCE")
+		w := app.Table("AGENT", "NAME", "COMMAND", "MINIMUM", "SOURCE")
 		for _, i := range infos {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Agent, i.DisplayName, orNone(i.Command), orNone(i.MinVersion), i.Source)
+			w.Row(i.Agent, i.DisplayName, i.Command, i.MinVersion, i.Source)
 		}
 		w.Flush()
 	})
 }
 
-// view is what "agents show" answers.
+// view is the answer of "agents show".
 type view struct {
 	Agent        string                  `json:"agent"`
 	DisplayName  string                  `json:"displayName"`
@@ -69,11 +67,11 @@ type view struct {
 }
 
 func show(app *cli.App, name string) error {
-	c, err := app.Client()
+	e, err := app.Agent(name)
 	if err != nil {
 		return err
 	}
-	e, err := c.Adapters().Get(name)
+	c, err := app.Client()
 	if err != nil {
 		return err
 	}
@@ -87,100 +85,78 @@ func show(app *cli.App, name string) error {
 	return app.Answer(v, func() {
 		app.Printf("%s (%s)\n\n", v.DisplayName, v.Agent)
 		w := app.Table()
-		field := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
+		command := v.Command
 		if v.Capabilities.Agent.TakesCommand {
-			field("command", "yours, after --")
-		} else {
-			field("command", v.Command)
+			command = "yours, after --"
 		}
-		field("aliases", orNone(strings.Join(v.Aliases, ", ")))
-		field("minimum version", orNone(v.MinVersion))
-		field("tested versions", orNone(strings.Join(v.Tested, ", ")))
+		w.Row("command", command)
+		w.Row("aliases", strings.Join(v.Aliases, ", "))
+		w.Row("minimum version", v.MinVersion)
+		w.Row("tested versions", strings.Join(v.Tested, ", "))
 		for _, m := range v.Install {
-			field("install ("+m.Type+")", m.Command)
+			w.Row("install ("+m.Type+")", m.Command)
 		}
-		field("configuration", orNone(strings.Join(slices.Concat(v.Config.ConfigFiles, v.Config.ProjectConfigFiles), ", ")))
-		field("documentation", orNone(v.Docs))
+		w.Row("configuration", strings.Join(slices.Concat(v.Config.ConfigFiles, v.Config.ProjectConfigFiles), ", "))
+		w.Row("documentation", v.Docs)
 		w.Flush()
 		app.Printf("\n")
 		for _, a := range abilities(v.Capabilities) {
-			field(a.name, a.value)
+			w.Row(a.name, a.value)
 		}
 		for _, n := range v.Capabilities.Notes {
-			field("note", n)
+			w.Row("note", n)
 		}
 		w.Flush()
 	})
 }
 
-// ability is one line of what an agent can do.
+// ability is a capability of an agent as a row of a table.
 type ability struct{ name, value string }
 
-// abilities are what an agent declares, in the words of a table.
+// abilities returns the capabilities of an agent as rows.
 func abilities(caps execution.Capabilities) []ability {
 	var list []ability
-	row := func(name string, value any) { list = append(list, ability{name, fmt.Sprint(value)}) }
-	yes := func(b bool) string {
-		if b {
-			return "yes"
-		}
-		return "no"
-	}
+	row := func(name string, value any) { list = append(list, ability{name, cli.Cell(value)}) }
 	a := caps.Agent
 	row("tool use", caps.ToolUse)
-	row("structured tool calls", yes(caps.StructuredToolCalls))
+	row("structured tool calls", caps.StructuredToolCalls)
 	row("continuation", caps.ContinuationSupport)
 	row("approval interrupts", caps.ApprovalInterrupts)
 	row("trace depth", caps.TraceDepth)
-	row("attachments", yes(caps.Attachments))
+	row("attachments", caps.Attachments)
 	row("context window", caps.MaxContextStrategy)
-	row("resume a session", yes(a.CanResume))
-	row("fork a session", yes(a.CanFork))
-	row("run without saving a session", yes(a.CanRunEphemeral))
+	row("resume a session", a.CanResume)
+	row("fork a session", a.CanFork)
+	row("run without saving a session", a.CanRunEphemeral)
 	row("conversation", a.StructuredSession)
-	row("verbs", orNone(words(a.Verbs)))
-	row("streams text", yes(a.TextStreaming))
-	row("streams tool calls", yes(a.ToolCallStreaming))
-	row("streams thinking", yes(a.ThinkingStreaming))
-	row("MCP servers", orNone(words(a.MCPTransports)))
-	row("approval modes", orNone(words(a.ApprovalModes)))
-	row("sandbox", orNone(words(a.SandboxModes)))
-	row("thinking efforts", orNone(words(a.ThinkingEfforts)))
-	row("thinking budget", yes(a.ThinkingBudgetTokens))
-	row("system prompt", orNone(words(a.SystemPromptModes)))
-	row("structured output", yes(a.StructuredOutput))
-	row("native turn limit", yes(a.MaxTurns))
-	row("native budget", yes(a.Budget))
-	row("reports its own price", yes(a.CostReported))
-	row("output limit", yes(a.OutputTokenLimit))
-	row("images", yes(a.ImageInput))
-	row("skills for one run", yes(a.Skills))
-	row("agents document for one run", yes(a.AgentsMD))
-	row("plugins", yes(a.Plugins))
+	row("verbs", cli.Words(a.Verbs))
+	row("streams text", a.TextStreaming)
+	row("streams tool calls", a.ToolCallStreaming)
+	row("streams thinking", a.ThinkingStreaming)
+	row("MCP servers", cli.Words(a.MCPTransports))
+	row("approval modes", cli.Words(a.ApprovalModes))
+	row("sandbox", cli.Words(a.SandboxModes))
+	row("thinking efforts", cli.Words(a.ThinkingEfforts))
+	row("thinking budget", a.ThinkingBudgetTokens)
+	row("system prompt", cli.Words(a.SystemPromptModes))
+	row("structured output", a.StructuredOutput)
+	row("native turn limit", a.MaxTurns)
+	row("native budget", a.Budget)
+	row("reports its own price", a.CostReported)
+	row("output limit", a.OutputTokenLimit)
+	row("images", a.ImageInput)
+	row("skills for one run", a.Skills)
+	row("agents document for one run", a.AgentsMD)
+	row("plugins", a.Plugins)
 	h := a.RuntimeHooks
 	row("hook before a tool", h.PreToolUse)
-	row("hook can modify tool input", yes(h.ModifyToolInput))
+	row("hook can modify tool input", h.ModifyToolInput)
 	row("hook after a tool", h.PostToolUse)
 	row("hook before a prompt", h.UserPromptSubmit)
 	row("hooks at session start, end and stop", strings.Join([]string{string(h.SessionStart), string(h.SessionEnd), string(h.Stop)}, ", "))
-	row("sub-agents", yes(a.SubagentDispatch))
-	row("platforms", orNone(strings.Join(a.Platforms, ", ")))
+	row("sub-agents", a.SubagentDispatch)
+	row("platforms", strings.Join(a.Platforms, ", "))
 	return list
-}
-
-func words[T ~string](list []T) string {
-	parts := make([]string, len(list))
-	for i, v := range list {
-		parts[i] = string(v)
-	}
-	return strings.Join(parts, ", ")
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 func detect(ctx context.Context, app *cli.App, names []string) error {
@@ -193,9 +169,6 @@ func detect(ctx context.Context, app *cli.App, names []string) error {
 		found = c.Adapters().Installed(ctx)
 	}
 	for _, name := range names {
-		if _, err := c.Adapters().Get(name); err != nil {
-			return err
-		}
 		info, err := c.Adapters().Detect(ctx, name)
 		if err != nil {
 			return err
@@ -205,26 +178,17 @@ func detect(ctx context.Context, app *cli.App, names []string) error {
 		}
 	}
 	return app.Answer(found, func() {
-		w := app.Table()
-		fmt.Fprintln(w, "AGENT\tINSTALLED\tVERSION\tLOGIN\tPATH")
+		w := app.Table("AGENT", "INSTALLED", "VERSION", "LOGIN", "PATH")
 		for _, i := range found {
-			installed, version, path := "no", "-", "-"
-			if i.Installed {
-				installed = "yes"
+			version := i.Version
+			switch {
+			case version == "":
+			case !i.MeetsMinVersion:
+				version += " (too old, minimum " + i.MinVersion + ")"
+			case !i.WithinTested:
+				version += " (not tested)"
 			}
-			if i.Version != "" {
-				version = i.Version
-				switch {
-				case !i.MeetsMinVersion:
-					version += " (too old, minimum " + i.MinVersion + ")"
-				case !i.WithinTested:
-					version += " (not tested)"
-				}
-			}
-			if i.CLIPath != "" {
-				path = i.CLIPath
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Agent, installed, version, i.AuthState, path)
+			w.Row(i.Agent, i.Installed, version, i.AuthState, i.CLIPath)
 		}
 		w.Flush()
 		for _, i := range found {

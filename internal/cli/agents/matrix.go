@@ -18,28 +18,19 @@ func newMatrix(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// matrix prints the abilities of agents as columns of one table.
+// matrix prints a table with a column of capabilities per agent.
 func matrix(app *cli.App, names []string, markdown bool) error {
-	c, err := app.Client()
+	entries, err := app.Agents(names...)
 	if err != nil {
 		return err
 	}
-	if len(names) == 0 {
-		for _, i := range c.Adapters().List() {
-			names = append(names, i.Agent)
-		}
-	}
 	all := map[string]execution.Capabilities{}
 	var columns [][]ability
-	for i, name := range names {
-		e, err := c.Adapters().Get(name)
-		if err != nil {
-			return err
-		}
-		names[i] = e.Descriptor.Name
-		caps := e.Capabilities()
-		all[names[i]] = caps
-		columns = append(columns, abilities(caps))
+	names = nil
+	for _, e := range entries {
+		names = append(names, e.Descriptor.Name)
+		all[e.Descriptor.Name] = e.Capabilities()
+		columns = append(columns, abilities(e.Capabilities()))
 	}
 	return app.Answer(all, func() {
 		if markdown {
@@ -47,11 +38,7 @@ func matrix(app *cli.App, names []string, markdown bool) error {
 			return
 		}
 		w := app.Table()
-		fmt.Fprint(w, "CAPABILITY")
-		for _, name := range names {
-			fmt.Fprintf(w, "\t%s", name)
-		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(w, strings.Join(append([]string{"CAPABILITY"}, names...), "\t"))
 		for i, a := range columns[0] {
 			cells := [][]string{fold(a.name)}
 			for _, column := range columns {
@@ -59,28 +46,24 @@ func matrix(app *cli.App, names []string, markdown bool) error {
 			}
 			for more, n := true, 0; more; n++ {
 				more = false
+				line := make([]string, len(cells))
 				for j, cell := range cells {
-					text := ""
 					if n < len(cell) {
-						text = cell[n]
+						line[j] = cell[n]
 					}
-					if j > 0 {
-						text = "\t" + text
-					}
-					fmt.Fprint(w, text)
 					more = more || n+1 < len(cell)
 				}
-				fmt.Fprintln(w)
+				fmt.Fprintln(w, strings.Join(line, "\t"))
 			}
 		}
 		w.Flush()
 	})
 }
 
-// foldAt is how wide a column of the matrix is, where its words allow it.
+// foldAt is the width of a column, unless a word is longer.
 const foldAt = 24
 
-// fold breaks a text into lines.
+// fold breaks a text into lines of foldAt columns.
 func fold(text string) []string {
 	lines := []string{""}
 	for _, word := range strings.Fields(text) {
@@ -98,15 +81,7 @@ func fold(text string) []string {
 }
 
 func printMarkdown(app *cli.App, names []string, columns [][]ability, all map[string]execution.Capabilities) {
-	app.Printf("| |")
-	for _, name := range names {
-		app.Printf(" %s |", name)
-	}
-	app.Printf("\n|---|")
-	for range names {
-		app.Printf("---|")
-	}
-	app.Printf("\n")
+	app.Printf("| | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
 	for i, a := range columns[0] {
 		app.Printf("| %s |", a.name)
 		for _, column := range columns {

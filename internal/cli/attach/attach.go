@@ -1,4 +1,4 @@
-// Package attach is "drawbar attach": follow a live run and talk to it from another terminal.
+// Package attach is "drawbar attach": follow a live run and control it from another terminal.
 package attach
 
 import (
@@ -18,13 +18,14 @@ import (
 	"github.com/drawbar/drawbar/internal/control"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var debug, readOnly bool
 	var after uint64
 	cmd := &cobra.Command{
 		Use: "attach RUN", Short: "Follow a live run and send it messages",
 		Long: `Follow a live run and send it messages: a line answers the pending question, or else is a message to the agent.
+
 /queue, /steer, /interrupt, /pause, /resume and /abort control the run. Ctrl-C detaches; the run continues.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,7 +43,7 @@ func New(app *cli.App) *cobra.Command {
 				return logs.Print(ctx, app, string(r.ID), after, true, debug, nil)
 			}
 			var shown run.Shown
-			go talk(ctx, app, r.ControlPath(), &shown) // a read of a terminal cannot be cancelled: it ends with the input or the process
+			go talk(ctx, app, r.ControlPath(), &shown) // reading from a terminal cannot be cancelled: it ends with the input or the process
 			err = logs.Print(ctx, app, string(r.ID), after, true, debug, func(id execution.QuestionID) bool {
 				status, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "status"})
 				shown.Add(id)
@@ -56,14 +57,14 @@ func New(app *cli.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&debug, "debug", false, "show diagnostics and output that could not be parsed")
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "follow only; send nothing")
-	cmd.Flags().Uint64Var(&after, "after", 0, "events after this number")
+	cmd.Flags().Uint64Var(&after, "after", 0, "only events after this number")
 	return cmd
 }
 
 func talk(ctx context.Context, app *cli.App, path string, shown *run.Shown) {
 	do := func(c control.Call) (control.Reply, error) {
 		if c.Verb == "close-input" {
-			return control.Reply{}, nil // leaving is not the end of the conversation
+			return control.Reply{}, nil // detaching does not end the conversation
 		}
 		return control.Do(ctx, path, c)
 	}

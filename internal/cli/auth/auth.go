@@ -1,9 +1,8 @@
-// Package auth is "drawbar auth": who is logged in, how to log in, and the login itself.
+// Package auth is "drawbar auth": the state of logins, instructions, and the login itself.
 package auth
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime"
 	"strings"
@@ -18,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "auth", Short: "Check logins, show how to log in, and log in", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), app, nil) }}
@@ -56,31 +55,20 @@ func check(ctx context.Context, app *cli.App, names []string) error {
 		out = out || r.Status == adapter.Unauthenticated || r.Status == adapter.AuthExpired
 	}
 	err = app.Answer(reports, func() {
-		w := app.Table()
-		fmt.Fprintln(w, "AGENT\tLOGIN\tMETHOD\tIDENTITY\tEXPIRES\tDETAILS")
+		w := app.Table("AGENT", "LOGIN", "METHOD", "IDENTITY", "EXPIRES", "DETAILS")
 		for _, r := range reports {
-			expires := "-"
+			expires := ""
 			if !r.ExpiresAt.IsZero() {
 				expires = r.ExpiresAt.Local().Format(time.DateTime)
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Agent, r.Status, dash(r.Method), dash(r.Identity), expires, dash(r.Details))
+			w.Row(r.Agent, r.Status, r.Method, r.Identity, expires, r.Details)
 		}
 		w.Flush()
 		if out {
 			app.Notef("to log in: drawbar auth guide AGENT, or drawbar auth login AGENT")
 		}
 	})
-	if err == nil && out && len(names) > 0 {
-		return &exitcode.Error{Code: execution.ExitAuth, Silent: true}
-	}
-	return err
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
+	return exitcode.If(out && len(names) > 0, execution.ExitAuth, err)
 }
 
 func guide(app *cli.App, name string) error {
@@ -114,7 +102,7 @@ func guide(app *cli.App, name string) error {
 				if v.Example != "" {
 					what += ", such as " + v.Example
 				}
-				fmt.Fprintf(w, "  %s\t%s\n", v.Name, what)
+				w.Row("  "+v.Name, what)
 			}
 			w.Flush()
 		}

@@ -1,4 +1,4 @@
-// Package config is "drawbar config": the agents' own configuration, read and changed in their own files.
+// Package config is "drawbar config" for an agent: it reads and changes the agent's configuration files.
 package config
 
 import (
@@ -37,10 +37,10 @@ the defaults.
 
 A FIELD of an agent is one of Drawbar's names (model, approvalMode, env.NAME ...: "drawbar config schema AGENT"), or one of the
 agent's own keys after "native.": native.permissions.ask. Quote a key that contains a dot: 'env."A.B"'.
-VALUE is parsed as JSON where the field is a list, an object, a number or a boolean; "-" reads it from standard input.
-A change keeps comments, order and unknown keys. Objects are merged; lists and scalars are replaced.`
 
-// New makes the command.
+VALUE is parsed as JSON where the field is a list, an object, a number or a boolean; "-" reads it from standard input. A change keeps comments, order and unknown keys. Objects are merged; lists and scalars are replaced.`
+
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
 	cmd := &cobra.Command{Use: "config", Short: "Read and change the configuration of agents", Long: long, Args: cli.Args(cobra.NoArgs),
@@ -76,8 +76,8 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// add makes a subcommand. It is about an agent when its first argument names one, and about Drawbar's own configuration
-// otherwise. most is how many arguments there are with an agent; get takes one less too.
+// add adds a subcommand. If the first argument is an agent's name, it is about that agent's configuration, otherwise about
+// Drawbar's. most is the number of arguments with an agent; get also accepts one less.
 func (c *command) add(parent *cobra.Command, use, short string, most int, agent, own func(*cobra.Command, []string) error) *cobra.Command {
 	sub := &cobra.Command{Use: use, Short: short, Args: cli.Args(cobra.MaximumNArgs(most))}
 	sub.RunE = func(cmd *cobra.Command, args []string) error {
@@ -93,7 +93,7 @@ func (c *command) add(parent *cobra.Command, use, short string, most int, agent,
 				return usage(cmd)
 			}
 			if len(args) == most {
-				return err // an agent is named, and there is none of that name
+				return err // unknown agent
 			}
 		}
 		return own(cmd, args)
@@ -120,7 +120,7 @@ func (c *command) load(agent string) (drawbar.ConfigManager, *agentconfig.Config
 	return client.Config(), files, err
 }
 
-// value is what "config get" answers.
+// value is the answer of "config get".
 type value struct {
 	Agent string `json:"agent"`
 	Field string `json:"field"`
@@ -162,13 +162,10 @@ func (c *command) get(_ *cobra.Command, args []string) error {
 		}
 		c.noteOverrides(c.overrides(files.Schema), t.Name)
 	})
-	if err == nil && !ok {
-		return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
-	}
-	return err
+	return exitcode.If(!ok, execution.ExitGeneral, err)
 }
 
-// text is a value for people: a text as it is, anything else as JSON.
+// text formats a value: a string as it is, anything else as JSON.
 func text(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -190,7 +187,7 @@ func indented(v any) string {
 	return string(b)
 }
 
-// changed is what commands that write answer.
+// changed is the answer of set and unset.
 type changed struct {
 	Agent string   `json:"agent"`
 	Field string   `json:"field,omitempty"`
@@ -240,7 +237,7 @@ func (c *command) answer(agent, field string, done []string) error {
 	})
 }
 
-// remarks says what one must know about the file that was written, and what overrides it.
+// remarks prints the note of the changed file, and warns about a file that overrides it.
 func (c *command) remarks(files *agentconfig.Config, t agentconfig.Target) {
 	scope := c.place().Scope
 	if scope == "" {
@@ -280,7 +277,7 @@ func (c *command) unset(cmd *cobra.Command, args []string) error {
 	return c.answer(files.Schema.Agent, t.Name, done)
 }
 
-// shown is what "config show" answers.
+// shown is the answer of "config show".
 type shown struct {
 	Agent      string                  `json:"agent"`
 	Files      []file                  `json:"files"`
@@ -289,7 +286,7 @@ type shown struct {
 	Overrides  []override              `json:"overrides,omitempty"`
 }
 
-// override is a variable of the environment that wins over the files.
+// override is an environment variable that takes precedence over the files.
 type override struct {
 	Name     string `json:"name"`
 	Variable string `json:"variable"`
@@ -305,7 +302,7 @@ func (c *command) overrides(s adapter.ConfigSchema) (found []override) {
 	return found
 }
 
-// noteOverrides shows those of one field, or of all for an empty name.
+// noteOverrides prints the overrides of a field, or of all fields if name is empty.
 func (c *command) noteOverrides(list []override, name string) {
 	for _, o := range list {
 		if name != "" && name != o.Name {
@@ -366,7 +363,7 @@ func (c *command) show(_ *cobra.Command, args []string) error {
 		return err
 	}
 	if err := files.Err(); err != nil {
-		return &exitcode.Error{Code: execution.ExitConfig, Err: err, Silent: c.app.JSON} // the answer has it already
+		return &exitcode.Error{Code: execution.ExitConfig, Err: err, Silent: c.app.JSON} // the answer contains it
 	}
 	return nil
 }
@@ -424,10 +421,7 @@ func (c *command) validate(_ *cobra.Command, args []string) error {
 			c.app.Notef("%s: valid", files.Schema.Agent)
 		}
 	})
-	if err == nil && !v.Valid {
-		return &exitcode.Error{Code: execution.ExitConfig, Silent: true}
-	}
-	return err
+	return exitcode.If(!v.Valid, execution.ExitConfig, err)
 }
 
 func line(level string, f agentconfig.Finding) string {
@@ -458,14 +452,13 @@ func (c *command) schema(_ *cobra.Command, args []string) error {
 		return err
 	}
 	return c.app.Answer(s, func() {
-		w := c.app.Table()
-		fmt.Fprintln(w, "FIELD\tTYPE\tNATIVE\tDESCRIPTION")
+		w := c.app.Table("FIELD", "TYPE", "NATIVE", "DESCRIPTION")
 		for _, f := range s.Fields {
 			what := f.Description
 			if len(f.Enum) > 0 {
 				what += ": " + strings.Join(f.Enum, ", ")
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Path, f.Type, f.Native, what)
+			w.Row(f.Path, f.Type, f.Native, what)
 		}
 		w.Flush()
 		paths := map[string]bool{}

@@ -1,5 +1,5 @@
-// Package conform is "drawbar agents conform": the conformance suite of the seam on an agent that is installed here, against a
-// scripted model, so that it costs nothing and needs no login.
+// Package conform is "drawbar agents conform": it runs the conformance suite of the seam against an installed agent with a
+// scripted model, without cost or login.
 package conform
 
 import (
@@ -32,20 +32,20 @@ type row struct {
 	Ms      int64               `json:"elapsedMs"`
 }
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var only string
 	cmd := &cobra.Command{
 		Use: "conform AGENT", Short: "Run the conformance suite against an installed agent, with a scripted model",
 		Long: "Run the conformance suite against an installed agent. The model is a script on this machine: no login, no cost. " +
-			"Checks that cannot be provoked with an installed program are skipped, and the reason is shown.",
+			"Checks that an installed program cannot trigger are skipped, with the reason.",
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			c, err := app.Client()
+			e, err := app.Agent(args[0])
 			if err != nil {
 				return err
 			}
-			e, err := c.Adapters().Get(args[0])
+			c, err := app.Client()
 			if err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// stand is a private world for the agent, with a scripted model per request.
+// stand is the agent's private environment, with a scripted model per request.
 type stand struct {
 	app      *cli.App
 	entry    catalog.Entry
@@ -137,10 +137,7 @@ func (s *stand) run(ctx context.Context, only string) error {
 		return cli.Usage("no check name contains %q", only)
 	}
 	err := s.app.Answer(rows, func() { s.app.Printf("%d checks, %d failed\n", len(rows), failures) })
-	if err == nil && failures > 0 {
-		return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
-	}
-	return err
+	return exitcode.If(failures > 0, execution.ExitGeneral, err)
 }
 
 func (s *stand) subject() adaptertest.Subject {
@@ -161,7 +158,7 @@ func (s *stand) subject() adaptertest.Subject {
 	return sub
 }
 
-// request is a request for a scenario, with a model of its own that plays it.
+// request returns the request of a scenario, with its own scripted model.
 func (s *stand) request(sc adaptertest.Scenario) execution.Request {
 	req := adaptertest.PlayRequest(sc)
 	req.Message.Text = execution.Prompt(prompt(sc))
@@ -232,11 +229,11 @@ func (s *stand) serve(text string) (string, error) {
 	return m.URL(), nil
 }
 
-// script is what the model says in a scenario.
+// script returns the model's script for a scenario.
 func script(sc adaptertest.Scenario, to adapter.Redirect) string {
 	type turn = map[string]any
 	hi := turn{"text": "hi", "repeat": true}
-	// A request may be run more than once: what the person says gets the call, what a tool says the answer.
+	// A request may run more than once: the prompt is answered with the call, the tool's result with the rest.
 	call := func(c adapter.ScriptedCall, more ...turn) []turn {
 		first := turn{"tools": []adapter.ScriptedCall{c}, "match": map[string]string{"contains": prompt(sc)}, "repeat": true}
 		return append([]turn{first}, more...)
@@ -276,7 +273,7 @@ func script(sc adaptertest.Scenario, to adapter.Redirect) string {
 	}
 	b, err := json.Marshal(map[string]any{"turns": turns})
 	if err != nil {
-		panic(err) // the script above is plain values
+		panic(err) // plain values always encode
 	}
 	return string(b)
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
-// Hidden is the name of the command that serves the suite's MCP server.
+// Hidden is the name of the command that runs the suite's MCP server.
 const Hidden = "__echo-mcp"
 
-// NewEcho makes the MCP server that the suite attaches to an agent: one tool that says back what it is told.
+// NewEcho returns the MCP server that the suite attaches to an agent. Its only tool returns its input.
 func NewEcho(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: Hidden, Hidden: true, Args: cobra.NoArgs,
@@ -21,7 +21,7 @@ func NewEcho(app *cli.App) *cobra.Command {
 			type in struct {
 				Text string `json:"text"`
 			}
-			mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "says it back"}, func(_ context.Context, _ *mcp.CallToolRequest, v in) (*mcp.CallToolResult, any, error) {
+			mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "returns the text"}, func(_ context.Context, _ *mcp.CallToolRequest, v in) (*mcp.CallToolResult, any, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "echo: " + v.Text}}}, nil, nil
 			})
 			return s.Run(cmd.Context(), &mcp.StdioTransport{})

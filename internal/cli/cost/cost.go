@@ -1,4 +1,4 @@
-// Package cost is "drawbar cost": what the runs on record cost.
+// Package cost is "drawbar cost": the cost of recorded runs.
 package cost
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/runstore"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var f runstore.Filter
 	var by, since, until string

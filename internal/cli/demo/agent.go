@@ -19,8 +19,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
-// marker is set in the environment of the stand-in, so that a program that happens to be called claude is never taken
-// for it.
+// marker is set in the stand-in's environment, to distinguish it from a program that happens to be called claude.
 const marker = "DRAWBAR_DEMO_AGENT"
 
 // IsAgent reports whether this process was started as the demo's agent.
@@ -29,9 +28,8 @@ func IsAgent(args []string, getenv func(string) string) bool {
 	return name == "claude" && getenv(marker) == "1"
 }
 
-// Agent is the demo's agent: a small one that speaks Claude Code's formats on its streams, one-shot and two-way, and the
-// Anthropic Messages API to its model. It reads files, edits them and runs commands, and asks before it changes
-// anything; in one shot, where nobody can be asked, it refuses.
+// Agent runs the demo's agent. It uses Claude Code's one-shot and two-way formats on its streams and the Anthropic Messages API with
+// its model. It reads and edits files and runs commands. It asks before it changes a file, and refuses the change in one-shot mode.
 func Agent(ctx context.Context, args []string, in io.Reader, out io.Writer, getenv func(string) string) int {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -65,7 +63,7 @@ func Agent(ctx context.Context, args []string, in io.Reader, out io.Writer, gete
 			Message   json.RawMessage `json:"message"`
 		}
 		if json.Unmarshal(a.in.Bytes(), &m) != nil {
-			fmt.Fprintln(os.Stderr, "a line that is no JSON")
+			fmt.Fprintln(os.Stderr, "a line is not JSON")
 			return 1
 		}
 		switch m.Type {
@@ -99,7 +97,7 @@ type standIn struct {
 
 const (
 	standInModel = "scripted-model"
-	// The prices of the stand-in's model, in dollars per token: made up, as the model is.
+	// Invented prices of the scripted model, in dollars per token.
 	standInIn, standInOut = 3e-6, 15e-6
 )
 
@@ -114,11 +112,11 @@ func (a *standIn) emit(line obj) {
 	if line["type"] != "control_request" && line["type"] != "control_response" {
 		line["session_id"], line["uuid"] = a.session, uuid()
 	}
-	// A closed pipe means that the other side is gone; the next read says so.
+	// A closed pipe is noticed by the next read.
 	_ = a.out.Encode(line)
 }
 
-// turn is one user message: model calls and tools until the model has no more calls.
+// turn handles one user message: it calls the model and runs its tools until there are no more tool calls.
 func (a *standIn) turn(ctx context.Context, message json.RawMessage) error {
 	a.emit(obj{"type": "system", "subtype": "init", "cwd": a.cwd, "tools": []string{"Bash", "Read", "Edit", "Write"}, "mcp_servers": []any{}, "model": standInModel,
 		"permissionMode": "default", "apiKeySource": "ANTHROPIC_API_KEY", "claude_code_version": "0.0.0-demo"})
@@ -148,7 +146,7 @@ func (a *standIn) turn(ctx context.Context, message json.RawMessage) error {
 	}
 }
 
-// call asks the model and passes its stream on as it comes.
+// call calls the model and forwards its stream.
 func (a *standIn) call(ctx context.Context) ([]obj, error) {
 	a.calls++
 	tools := []obj{}
@@ -172,7 +170,7 @@ func (a *standIn) call(ctx context.Context) ([]obj, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000)) // for the message only
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000)) // only for the message
 		return nil, fmt.Errorf("the model answered %s: %s", resp.Status, text)
 	}
 	var blocks []obj
@@ -239,7 +237,7 @@ func (a *standIn) call(ctx context.Context) ([]obj, error) {
 	return blocks, sc.Err()
 }
 
-// tool asks where it must, carries a call out, and reports it.
+// tool asks for permission if needed, runs a tool call and reports it.
 func (a *standIn) tool(ctx context.Context, call obj) (obj, error) {
 	id, name := call["id"], call["name"].(string)
 	input, _ := call["input"].(map[string]any)

@@ -1,5 +1,5 @@
-// Package demo is "drawbar demo": the main job on a stage. Everything is real but the model: its answers are a script, and
-// the agent is a stand-in of Drawbar's own that speaks the format of a vendor's agent.
+// Package demo is "drawbar demo": a run and a governed run in a temporary directory. The model's answers are scripted, and the
+// agent is a stand-in that uses the format of a vendor's agent; everything else is real.
 package demo
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/drawbar/drawbar/internal/modelserver"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var keep, ask bool
 	cmd := &cobra.Command{
@@ -39,14 +39,14 @@ func New(app *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the demo's directory")
-	cmd.Flags().BoolVar(&ask, "ask", false, "ask you the permission question instead of answering it")
+	cmd.Flags().BoolVar(&ask, "ask", false, "ask you for permission instead of answering automatically")
 	return cmd
 }
 
-// limit ends a demo that hangs.
+// limit is the time limit of a run in the demo.
 const limit = 5 * time.Minute
 
-// stage is the demo's directory: a repository, a home, a record, and the agent under the vendor's name.
+// stage is the demo's directory: a repository, a home, a record, and the stand-in under the vendor's name.
 type stage struct {
 	app       *cli.App
 	dir, repo string
@@ -86,7 +86,7 @@ func (s *stage) close() error {
 	return os.RemoveAll(s.dir)
 }
 
-// subject is the little program whose test fails, and the script of the model that mends it.
+// subject is a small program whose test fails, and its fix.
 type subject struct {
 	files   map[string]string
 	test    string // command that runs the test
@@ -117,7 +117,7 @@ func chooseSubject() subject {
 	}
 }
 
-// script is what the model says, turn by turn.
+// script returns the model's script.
 func (s *stage) script() string {
 	path := filepath.Join(s.repo, s.subject.file)
 	return fmt.Sprintf(`{"defaults":{"usage":{"input":1800,"output":120}},"turns":[
@@ -169,13 +169,13 @@ func (s *stage) play(ctx context.Context) (err error) {
 	}
 	err = s.governed(ctx, client)
 	if errors.Is(err, errNotApproved) {
-		s.app.Notef("Not approved: the run waits, today or next week, until somebody approves it or sends it back.")
+		s.app.Notef("Not approved: the run waits until a person approves or declines it.")
 		return nil
 	}
 	return err
 }
 
-// agentEnv is what makes the stand-in answer to the vendor's name and ask the scripted model.
+// agentEnv returns the environment in which the stand-in is found under the vendor's name and calls the scripted model.
 func (s *stage) agentEnv(client *drawbar.Client, modelURL string) (map[string]string, error) {
 	entry, err := client.Adapters().Get("claude")
 	if err != nil {
@@ -229,22 +229,15 @@ func (s *stage) runAgent(ctx context.Context, client *drawbar.Client, modelURL s
 	return run.Result(context.WithoutCancel(ctx))
 }
 
-// approve answers the permission question: the person's, with --ask on a terminal, else a yes that says so.
+// approve answers the permission question: with the person's answer if --ask is given, otherwise with yes.
 func (s *stage) approve(ctx context.Context, questions *cli.Questions, q execution.ApprovalRequired) execution.Decision {
 	if s.ask {
-		line, err := questions.Ask(ctx, q)
-		if err != nil {
-			return execution.Decision{Reason: "no answer was given"}
-		}
-		if strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
-			return execution.Decision{Approve: true}
-		}
-		return execution.Decision{Reason: "denied by the user"}
+		return questions.Approve(ctx, q)
 	}
 	return execution.Decision{Approve: true, Reason: "answered by the demo; ask me with --ask"}
 }
 
-// proof shows that the test really passes, what changed, and what to type next.
+// proof runs the test, and prints the changes and the next command.
 func (s *stage) proof(ctx context.Context, git bool, res execution.Result) error {
 	fields := strings.Fields(s.subject.test)
 	out, err := cliagent.Spawn(ctx, adapter.SpawnRequest{Command: fields[0], Args: fields[1:], Cwd: s.repo})
@@ -272,7 +265,7 @@ func (s *stage) proof(ctx context.Context, git bool, res execution.Result) error
 var gitEnv = map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
 	"GIT_AUTHOR_NAME": "demo", "GIT_AUTHOR_EMAIL": "demo@localhost", "GIT_COMMITTER_NAME": "demo", "GIT_COMMITTER_EMAIL": "demo@localhost"}
 
-// repository makes a directory a repository; false where there is no git.
+// repository turns a directory into a git repository. It returns false without git.
 func (s *stage) repository(ctx context.Context, dir, subject string) bool {
 	for _, args := range [][]string{{"init", "-q"}, {"config", "user.name", "demo"}, {"config", "user.email", "demo@localhost"}, {"config", "commit.gpgsign", "false"},
 		{"add", "."}, {"commit", "-q", "-m", subject}} {
@@ -284,7 +277,7 @@ func (s *stage) repository(ctx context.Context, dir, subject string) bool {
 	return true
 }
 
-// installAgent puts this program into the demo's PATH under the vendor's name.
+// installAgent links this program into the demo's PATH under the vendor's name.
 func (s *stage) installAgent() error {
 	self, err := os.Executable()
 	if err != nil {

@@ -17,20 +17,21 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 	"github.com/drawbar/drawbar/internal/modelserver"
 )
 
-// governedConfig is the project of the second part: a person plans, an agent builds, another doubts, a person approves twice.
+// governedConfig configures the second part: a person plans, an agent implements, another reviews, a person approves twice.
 const governedConfig = `{
   "schema_version": "1.0",
   "project": {"id": "demo", "name": "Demo", "goal": "double a number"},
   "roles": {
-    "pm": {"title": "Product Manager", "mandate": "Say what is built.", "write_authority": "review_only", "runtime": "person"},
+    "pm": {"title": "Product Manager", "mandate": "Decide what is built.", "write_authority": "review_only", "runtime": "person"},
     "dev": {"title": "Developer", "mandate": "Build it and show that it works.", "write_authority": "authoritative", "runtime": "agent"},
-    "qa": {"title": "QA", "mandate": "Doubt it.", "write_authority": "review_only", "runtime": "agent"}
+    "qa": {"title": "QA", "mandate": "Review it.", "write_authority": "review_only", "runtime": "agent"}
   },
   "runtimes": {"person": {"type": "manual"}, "agent": {"type": "agent", "agent": "claude", "approve": "yolo"}},
   "routing": {
@@ -48,18 +49,18 @@ const governedConfig = `{
 }
 `
 
-// governed is the second part of the demo: a run under rules, in a repository of its own.
+// governed is the second part of the demo: a governed run in its own repository.
 type governed struct {
 	*stage
 	client *drawbar.Client
 	engine govern.Engine
 	root   string
 	git    bool
-	env    map[string]string // of the agent in the turn at hand
-	waits  chan string       // the turn of the person who is waited for
+	env    map[string]string // of the agent in the current turn
+	waits  chan string       // id of the person's turn
 }
 
-// governed plays the second part.
+// governed runs the second part.
 func (s *stage) governed(ctx context.Context, client *drawbar.Client) (err error) {
 	g := &governed{stage: s, client: client, root: filepath.Join(s.dir, "governed"), waits: make(chan string, 1)}
 	if err := g.prepare(ctx); err != nil {
@@ -73,7 +74,7 @@ func (s *stage) governed(ctx context.Context, client *drawbar.Client) (err error
 	s.app.Notef("Part two: a governed run. agentxchain.json says who works (pm is a person, dev and qa are agents), in which phases")
 	s.app.Notef("(planning, implementation, qa), and what each gate requires. Scripted: the model and the person. Real: rules, files, record.")
 	s.app.Notef("The agents act without asking (\"approve\": \"yolo\"), in a folder made for the demo; without that line they ask on the terminal.")
-	for _, play := range []func(context.Context) error{g.plan, g.build, g.doubt, g.end} {
+	for _, play := range []func(context.Context) error{g.plan, g.build, g.review, g.end} {
 		if err := play(ctx); err != nil {
 			return err
 		}
@@ -97,7 +98,7 @@ func (g *governed) prepare(ctx context.Context) error {
 	return nil
 }
 
-// plan is the person's turn and the approval of what they plan.
+// plan is the person's turn and the approval of the plan.
 func (g *governed) plan(ctx context.Context) error {
 	g.prompt("step", "pm is a person: the command waits until a result is submitted")
 	type end struct {
@@ -112,12 +113,12 @@ func (g *governed) plan(ctx context.Context) error {
 	select {
 	case turn := <-g.waits:
 		text, err := g.result(ctx, turn, "pm", "person", obj{"summary": "what is built, and how it is checked",
-			"decisions":                []obj{{"id": "DEC-001", "category": "scope", "statement": "Double is written with Add", "rationale": "one place that adds"}},
-			"objections":               []obj{{"id": "OBJ-001", "severity": "low", "statement": "nobody has said what happens when a number overflows"}},
+			"decisions":                []obj{{"id": "DEC-001", "category": "scope", "statement": "Double is written with Add", "rationale": "addition stays in one place"}},
+			"objections":               []obj{{"id": "OBJ-001", "severity": "low", "statement": "the behaviour on overflow is not specified"}},
 			"files_changed":            []string{".planning/PLAN.md"},
 			"phase_transition_request": "implementation"})
 		if err == nil {
-			err = os.WriteFile(filepath.Join(g.root, ".planning", "PLAN.md"), []byte("# Plan\n\nDouble(n) is n + n; a test says so for 4.\n"), 0o600)
+			err = os.WriteFile(filepath.Join(g.root, ".planning", "PLAN.md"), []byte("# Plan\n\nDouble(n) is n + n; a test checks it for 4.\n"), 0o600)
 		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(g.root, filepath.FromSlash(protocol.StagedFile(turn))), []byte(text), 0o600)
@@ -126,16 +127,16 @@ func (g *governed) plan(ctx context.Context) error {
 		if err := errors.Join(err, e.err); err != nil {
 			return err
 		}
-		if err := g.tell(e.rep, govern.OutcomeAccepted); err != nil {
+		if err := g.show(e.rep, govern.OutcomeAccepted); err != nil {
 			return err
 		}
 	case e := <-done:
-		return errors.Join(e.err, g.tell(e.rep, govern.OutcomeAccepted))
+		return errors.Join(e.err, g.show(e.rep, govern.OutcomeAccepted))
 	}
 	return g.pass(ctx, govern.ApproveOptions{By: protocol.Person{Name: "the demo"}})
 }
 
-// build is the developer's turn: its first result claims what its own evidence denies.
+// build is the developer's turn. Its first result contradicts its own evidence and is rejected.
 func (g *governed) build(ctx context.Context) error {
 	c := g.subject.governed
 	return g.agentTurn(ctx, "dev", func(turn string) ([]string, error) {
@@ -145,12 +146,12 @@ func (g *governed) build(ctx context.Context) error {
 			return obj{"status": "pass", "machine_evidence": []obj{{"command": g.subject.test, "exit_code": code}}}
 		}
 		claim["verification"] = evidence(1)
-		first, err := g.handIn(ctx, turn, "dev", claim)
+		first, err := g.submission(ctx, turn, "dev", claim)
 		if err != nil {
 			return nil, err
 		}
 		claim["verification"] = evidence(0)
-		second, err := g.handIn(ctx, turn, "dev", claim)
+		second, err := g.submission(ctx, turn, "dev", claim)
 		if err != nil {
 			return nil, err
 		}
@@ -164,10 +165,10 @@ func (g *governed) build(ctx context.Context) error {
 	})
 }
 
-// doubt is the reviewer's turn, and the approval of the end.
-func (g *governed) doubt(ctx context.Context) error {
+// review is the reviewer's turn and the approval of the completion.
+func (g *governed) review(ctx context.Context) error {
 	err := g.agentTurn(ctx, "qa", func(turn string) ([]string, error) {
-		last, err := g.handIn(ctx, turn, "qa", obj{"summary": "Double does what the plan says",
+		last, err := g.submission(ctx, turn, "qa", obj{"summary": "Double does what the plan says",
 			"objections":   []obj{{"id": "OBJ-002", "severity": "medium", "statement": "only one number is tested"}},
 			"verification": obj{"status": "pass", "machine_evidence": []obj{{"command": g.subject.test, "exit_code": 0}}}, "run_completion_request": true})
 		if err != nil {
@@ -181,7 +182,7 @@ func (g *governed) doubt(ctx context.Context) error {
 	return g.pass(ctx, govern.ApproveOptions{Completion: true, By: protocol.Person{Name: "the demo"}})
 }
 
-// end verifies the record and says what to type next.
+// end verifies the record and prints the next commands.
 func (g *governed) end(ctx context.Context) error {
 	g.prompt("verify", "")
 	var heads []string
@@ -226,7 +227,7 @@ func (g *governed) end(ctx context.Context) error {
 	return nil
 }
 
-// agentTurn carries a turn of an agent whose model says what script makes of the turn's id.
+// agentTurn runs a turn of an agent. script returns the model's script for the turn's id.
 func (g *governed) agentTurn(ctx context.Context, role string, script func(turn string) ([]string, error)) (err error) {
 	g.prompt("step", role+" is an agent")
 	ready, err := g.engine.Resume(ctx, govern.StepOptions{Role: role})
@@ -253,16 +254,16 @@ func (g *governed) agentTurn(ctx context.Context, role string, script func(turn 
 	if err != nil {
 		return err
 	}
-	return g.tell(rep, govern.OutcomeAccepted)
+	return g.show(rep, govern.OutcomeAccepted)
 }
 
-// pass approves the gate that waits: the demo's approval, or with --ask the person's.
+// pass approves the waiting gate, with --ask only if the person agrees.
 func (g *governed) pass(ctx context.Context, o govern.ApproveOptions) error {
 	why := "answered by the demo; ask me with --ask"
 	if g.ask {
 		g.app.Notef("  approve it? [y]es or [n]o")
 		line, err := g.app.ReadLine(ctx)
-		if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y") {
+		if err != nil || !cli.Yes(line) {
 			return errNotApproved
 		}
 		why, o.By = "", protocol.Person{Name: "the person at the demo"}
@@ -276,7 +277,7 @@ func (g *governed) pass(ctx context.Context, o govern.ApproveOptions) error {
 	if o.Completion {
 		want = govern.OutcomeCompleted
 	}
-	return g.tell(rep, want)
+	return g.show(rep, want)
 }
 
 var errNotApproved = errors.New("the gate was not approved")
@@ -288,8 +289,8 @@ func (g *governed) prompt(command, why string) {
 	g.app.Notef("\n$ drawbar govern %s%s", command, why)
 }
 
-// tell shows how a command ended; another end than the expected one is the demo's failure.
-func (g *governed) tell(r govern.Report, want govern.Outcome) error {
+// show prints the outcome of a command. An unexpected outcome is an error.
+func (g *governed) show(r govern.Report, want govern.Outcome) error {
 	if r.Outcome != want {
 		return execution.Errorf(execution.CodeInternal, "the governed part of the demo stopped: %s %s %s", r.Outcome, r.Code, strings.Join(r.Errors, "; ")).
 			WithHint("drawbar demo --keep keeps its directory")
@@ -329,7 +330,7 @@ func (g *governed) tell(r govern.Report, want govern.Outcome) error {
 	return nil
 }
 
-// notice shows what an agent does, and why a result is refused.
+// notice prints an agent's actions and the reasons of a rejected result.
 func (g *governed) notice(n govern.Notice) {
 	switch n.Kind {
 	case govern.NoticeProgress:
@@ -351,7 +352,7 @@ func (g *governed) notice(n govern.Notice) {
 				File    string `json:"file_path"`
 				Command string `json:"command"`
 			}
-			_ = json.Unmarshal(c.Input, &in) // a call that says nothing of the two shows its name
+			_ = json.Unmarshal(c.Input, &in) // other calls show only their name
 			if in.File != "" {
 				if rel, err := filepath.Rel(g.root, in.File); err == nil {
 					in.File = filepath.ToSlash(rel)
@@ -365,17 +366,17 @@ func (g *governed) notice(n govern.Notice) {
 	}
 }
 
-// Negotiate and Run let the engine run the stand-in.
+// Negotiate negotiates a turn of the stand-in.
 func (g *governed) Negotiate(_ context.Context, req execution.Request) (execution.Negotiation, error) {
-	return g.client.Negotiate(g.cast(req), drawbar.RunOptions{})
+	return g.client.Negotiate(g.withEnv(req), drawbar.RunOptions{})
 }
 
-// Run starts the stand-in for a turn.
+// Run runs a turn of the stand-in.
 func (g *governed) Run(ctx context.Context, req execution.Request, o agent.Options) (*agent.Run, error) {
-	return g.client.Run(ctx, g.cast(req), drawbar.RunOptions{Options: o})
+	return g.client.Run(ctx, g.withEnv(req), drawbar.RunOptions{Options: o})
 }
 
-func (g *governed) cast(req execution.Request) execution.Request {
+func (g *governed) withEnv(req execution.Request) execution.Request {
 	req = req.Clone()
 	maps.Copy(req.Run.Env, g.env)
 	return req
@@ -383,7 +384,7 @@ func (g *governed) cast(req execution.Request) execution.Request {
 
 func (g *governed) path(name string) string { return filepath.Join(g.root, name) }
 
-// result is a turn result with what a reviewer's needs, and more over it.
+// result returns a turn result: a review's, overridden by the members of more.
 func (g *governed) result(ctx context.Context, turn, role, runtime string, more obj) (string, error) {
 	st, err := g.engine.Status(ctx)
 	if err != nil {
@@ -397,13 +398,13 @@ func (g *governed) result(ctx context.Context, turn, role, runtime string, more 
 	return string(b), err
 }
 
-// handIn is the tool call that writes a result.
-func (g *governed) handIn(ctx context.Context, turn, role string, more obj) (string, error) {
+// submission returns the tool call that writes a result.
+func (g *governed) submission(ctx context.Context, turn, role string, more obj) (string, error) {
 	text, err := g.result(ctx, turn, role, "agent", more)
 	return call("Write", obj{"file_path": filepath.Join(g.root, filepath.FromSlash(protocol.StagedFile(turn))), "content": text}), err
 }
 
-// says is a turn of the scripted model.
+// says returns a turn of the scripted model.
 func says(text string, tools ...string) string {
 	return fmt.Sprintf(`{"text":%q,"tools":[%s]}`, text, strings.Join(tools, ","))
 }
@@ -411,12 +412,12 @@ func says(text string, tools ...string) string {
 func call(tool string, input obj) string {
 	b, err := json.Marshal(obj{"name": tool, "input": input})
 	if err != nil {
-		panic(err) // strings only
+		panic(err) // plain values always encode
 	}
 	return string(b)
 }
 
-// double is the program of the second part.
+// double is the subject of the second part.
 type double struct {
 	file, testFile string
 	wrong, test    string

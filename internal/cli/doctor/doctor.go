@@ -1,8 +1,10 @@
-// Package doctor is "drawbar doctor": is this machine fit to run agents, and what to do where it is not.
+// Package doctor is "drawbar doctor": it checks whether this machine can run agents, and suggests fixes.
 package doctor
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -38,7 +40,7 @@ const (
 	problem = "problem"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Diagnose this machine: agents, logins, settings, sessions, records and tools",
@@ -60,7 +62,7 @@ func New(app *cli.App) *cobra.Command {
 			checks = append(checks, agents(cmd.Context(), client.Adapters())...)
 			checks = append(checks, own(app, dir)...)
 			checks = append(checks, settings(client, dir)...)
-			checks = append(checks, stores(cmd.Context(), client)...)
+			checks = append(checks, stores(cmd.Context(), app)...)
 			checks = append(checks, drift(app)...)
 			bad := false
 			for _, c := range checks {
@@ -75,10 +77,7 @@ func New(app *cli.App) *cobra.Command {
 					}
 				}
 			})
-			if err == nil && bad {
-				return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
-			}
-			return err
+			return exitcode.If(bad, execution.ExitGeneral, err)
 		},
 	}
 	app.DirFlag(cmd)
@@ -95,7 +94,7 @@ func platform() check {
 	return check{"supervision", note, "an agent's processes are found by parent and marker: best effort on this platform", ""}
 }
 
-// home tries to write where agents keep their sessions and logins; some of them end without a word when they cannot.
+// home checks that agents can save sessions and logins; some of them exit silently if they cannot.
 func home() check {
 	c := check{Name: "home", State: problem, Do: "set HOME to a writable directory"}
 	dir, err := os.UserHomeDir()
@@ -103,17 +102,23 @@ func home() check {
 		c.Found = err.Error()
 		return c
 	}
-	f, err := os.CreateTemp(dir, ".drawbar-doctor-*")
-	if err != nil {
+	if err := tryWrite(dir); err != nil {
 		c.Found = "agents cannot save their sessions: " + err.Error()
 		return c
 	}
-	_ = f.Close() // nothing was written
-	_ = os.Remove(f.Name())
 	return check{"home", ok, dir + " is writable", ""}
 }
 
-// leftovers ends what lost runs left, and removes the private folders of runs that were killed.
+// tryWrite creates a file in a directory and removes it.
+func tryWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".drawbar-doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// leftovers ends remaining processes of lost runs and removes private folders of killed runs.
 func leftovers(client *drawbar.Client) []check {
 	var found []check
 	gone, err := client.RemoveLeftovers()
@@ -129,7 +134,7 @@ func leftovers(client *drawbar.Client) []check {
 	return found
 }
 
-// record tries to write where runs are recorded.
+// record checks that runs can be recorded.
 func record(app *cli.App) check {
 	c := check{Name: "record", State: problem}
 	dir, err := runstore.DefaultDir()
@@ -137,17 +142,10 @@ func record(app *cli.App) check {
 		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a directory"
 		return c
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := cmp.Or(os.MkdirAll(dir, 0o700), tryWrite(dir)); err != nil {
 		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a writable directory"
 		return c
 	}
-	f, err := os.CreateTemp(dir, ".doctor-*")
-	if err != nil {
-		c.Found, c.Do = err.Error(), "set DRAWBAR_STATE_DIR to a writable directory"
-		return c
-	}
-	_ = f.Close() // nothing was written
-	_ = os.Remove(f.Name())
 	s, err := app.Store()
 	if err != nil {
 		c.Found = err.Error()
@@ -166,7 +164,7 @@ func record(app *cli.App) check {
 	return c
 }
 
-// tools are programs that some work needs.
+// tools checks programs that some features need.
 func tools(ctx context.Context) []check {
 	var list []check
 	for _, t := range []struct{ name, why string }{{"git", "repositories and diffs"}, {"node", "agents installed from npm"}} {
@@ -187,7 +185,7 @@ func agents(ctx context.Context, r *catalog.Registry) []check {
 	installed := 0
 	for _, i := range r.Installed(ctx) {
 		if e, err := r.Get(i.Agent); err == nil && e.Capabilities().Agent.TakesCommand {
-			continue // it runs a program that is named with every run
+			continue // its program is given with every run
 		}
 		c := check{Name: i.Agent, State: ok}
 		if !i.Installed {
@@ -228,7 +226,7 @@ func agents(ctx context.Context, r *catalog.Registry) []check {
 	return list
 }
 
-// login words what is known of a login.
+// login describes the state of a login.
 func login(s adapter.AuthStatus) string {
 	switch s {
 	case adapter.Authenticated:
@@ -241,7 +239,7 @@ func login(s adapter.AuthStatus) string {
 	return "login unknown"
 }
 
-// drift looks for output that was not understood in recent runs: the sign of an agent that changed its format.
+// drift finds agents whose output could not be parsed in recent runs, perhaps because its format changed.
 func drift(app *cli.App) []check {
 	s, err := app.Store()
 	if err != nil {
@@ -250,7 +248,7 @@ func drift(app *cli.App) []check {
 	defer s.Close()
 	runs, err := s.List(runstore.Filter{Limit: 20})
 	if err != nil {
-		return nil // record has said so
+		return nil // reported by record
 	}
 	unknown := map[string]int{}
 	for _, r := range runs {

@@ -16,7 +16,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/hook"
 )
 
-// failed turns an error into a finding.
+// failed returns an error as a finding.
 func failed(name string, err error) check {
 	c := check{name, problem, err.Error(), ""}
 	if e, is := errors.AsType[*execution.Error](err); is && e.Hint != "" {
@@ -25,7 +25,7 @@ func failed(name string, err error) check {
 	return c
 }
 
-// own looks at Drawbar's own files: configuration, profiles, hooks.
+// own checks Drawbar's own files: configuration, profiles, hooks.
 func own(app *cli.App, dir string) []check {
 	var list []check
 	cfg, err := app.Config(dir)
@@ -39,7 +39,7 @@ func own(app *cli.App, dir string) []check {
 	}
 	dirs, err := app.Dirs(dir)
 	if err != nil {
-		return list // the configuration has said so
+		return list // reported with the configuration
 	}
 	profiles, err := config.Profiles{Dirs: dirs}.List("")
 	if err != nil {
@@ -69,14 +69,14 @@ func hooks(app *cli.App, dirs config.Dirs) []check {
 	return nil
 }
 
-// settings looks whether the agents' own configuration files can be used.
+// settings checks the agents' configuration files.
 func settings(client *drawbar.Client, dir string) []check {
 	var list []check
 	for _, i := range client.Adapters().List() {
 		name := i.Agent + " settings"
 		c, err := client.Config().Load(i.Agent, drawbar.ConfigPlace{Project: dir})
 		if execution.CodeOf(err) == execution.CodeCapability {
-			continue // it has no files
+			continue // no configuration files
 		}
 		if err != nil {
 			list = append(list, failed(name, err))
@@ -90,23 +90,21 @@ func settings(client *drawbar.Client, dir string) []check {
 	return list
 }
 
-// maxStoreProblems bounds what is told of one agent's sessions.
+// maxStoreProblems limits the problems that are printed per agent.
 const maxStoreProblems = 3
 
-// stores looks whether the agents' sessions can be read. Their contents are not looked at.
-func stores(ctx context.Context, client *drawbar.Client) []check {
+// stores checks that the agents' sessions can be opened. Their contents are not read.
+func stores(ctx context.Context, app *cli.App) []check {
 	var list []check
 	host := adapter.OSHost(cliagent.Spawn)
-	for _, i := range client.Adapters().List() {
-		e, err := client.Adapters().Get(i.Agent)
-		if err != nil {
-			continue
-		}
+	entries, _ := app.Agents() // errors were reported above
+	for _, e := range entries {
 		store, has := adapter.As[adapter.SessionStore](e.Adapter)
 		if !has {
 			continue
 		}
-		name := i.Agent + " sessions"
+		agent := e.Descriptor.Name
+		name := agent + " sessions"
 		found, problems := store.ListSessions(ctx, host)
 		for _, f := range found {
 			if f.Problem != "" {
@@ -117,7 +115,7 @@ func stores(ctx context.Context, client *drawbar.Client) []check {
 			if err == nil {
 				var open fs.File
 				if open, err = host.FS.Open(file); err == nil {
-					_ = open.Close() // it was only opened
+					_ = open.Close() // nothing was read
 				}
 			}
 			if err != nil {
@@ -129,7 +127,7 @@ func stores(ctx context.Context, client *drawbar.Client) []check {
 				list = append(list, check{name, note, fmt.Sprintf("%d more like these", len(problems)-n), ""})
 				break
 			}
-			list = append(list, check{name, note, p.String(), "make it readable, or drawbar sessions list --agent " + i.Agent + ", which skips it"})
+			list = append(list, check{name, note, p.String(), "make it readable, or drawbar sessions list --agent " + agent + ", which skips it"})
 		}
 	}
 	return list

@@ -1,5 +1,5 @@
-// Package exitcode is the one table of exit codes of the command line. They are documented by "drawbar help exit-codes"
-// and never reused.
+// Package exitcode defines the exit codes of the command line, in one table. "drawbar help exit-codes" documents them. A code is
+// never reused.
 package exitcode
 
 import (
@@ -38,10 +38,10 @@ var table = []Code{
 	{execution.ExitInterruptedKey, "interrupted", "the first Ctrl-C ended the run"},
 }
 
-// Table is a copy of all exit codes, ascending.
+// Table returns a copy of all exit codes, ascending.
 func Table() []Code { return append([]Code(nil), table...) }
 
-// Of is the exit code of an error; 0 for nil.
+// Of returns the exit code of an error, 0 for nil.
 func Of(err error) int {
 	if err == nil {
 		return execution.ExitOK
@@ -53,7 +53,7 @@ func Of(err error) int {
 	return execution.CodeOf(err).Row().Exit
 }
 
-// OfResult is the exit code of a run.
+// OfResult returns the exit code of a run.
 func OfResult(r execution.Result) int {
 	switch r.Status {
 	case execution.StatusCompleted:
@@ -61,17 +61,25 @@ func OfResult(r execution.Result) int {
 	case execution.StatusFailed, execution.StatusUnsupported:
 		return r.Error.ErrorCode().Row().Exit
 	}
-	return execution.ExitGeneral // a valid end that is not the one that was asked for
+	return execution.ExitGeneral // a regular end without completion
 }
 
-// Error ends the command with a code of its own. Silent says that all has been said already.
+// Error ends the command with a specific code. Silent means that the reason was already printed.
 type Error struct {
 	Code   int
 	Err    error
 	Silent bool
 }
 
-// Error is the wrapped error's text.
+// If returns err, or a silent Error with the code if there is no error and the condition holds.
+func If(condition bool, code int, err error) error {
+	if err == nil && condition {
+		return &Error{Code: code, Silent: true}
+	}
+	return err
+}
+
+// Error returns the text of the wrapped error.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("exit code %d", e.Code)
@@ -79,10 +87,10 @@ func (e *Error) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap gives the wrapped error.
+// Unwrap returns the wrapped error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Help is the text of "drawbar help exit-codes".
+// Help returns the text of "drawbar help exit-codes".
 func Help() string {
 	var b strings.Builder
 	b.WriteString("Exit codes of drawbar:\n\n")

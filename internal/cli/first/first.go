@@ -1,5 +1,5 @@
-// Package first answers "drawbar version" while packages are initialized, before those that it does not need: it imports nothing that
-// is initialized late. It belongs into main.
+// Package first answers "drawbar version" during package initialization, before the packages of the other commands are initialized.
+// It imports nothing that is initialized late.
 package first
 
 import (
@@ -10,16 +10,16 @@ import (
 
 func init() {
 	if len(os.Args) == 2 && os.Args[1] == "version" {
-		if _, err := os.Stdout.WriteString(Line()); err == nil { // otherwise the command says what is wrong
+		if _, err := os.Stdout.WriteString(Line()); err == nil { // otherwise the command reports the error
 			os.Exit(0)
 		}
 	}
 }
 
-// version is set at build time by the linker; a build without it says so.
+// version is set by the linker at build time.
 var version = ""
 
-// Version is that of this program.
+// Version returns the version of this program.
 func Version() string {
 	if version != "" {
 		return version
@@ -30,7 +30,7 @@ func Version() string {
 	return "(devel)"
 }
 
-// Line is what "drawbar version" prints.
+// Line returns the output of "drawbar version".
 func Line() string {
 	return "drawbar " + Version() + " (" + runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH + ")\n"
 }

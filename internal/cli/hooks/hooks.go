@@ -1,4 +1,4 @@
-// Package hooks is "drawbar hooks": what happens before, after and besides the work of agents, on whose word.
+// Package hooks is "drawbar hooks": registered commands, and their installation in the agents' settings.
 package hooks
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// command is what the sub-commands share.
+// command is the state that the subcommands share.
 type command struct {
 	app   *cli.App
 	scope string
 }
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
 	cmd := &cobra.Command{Use: "hooks", Short: "Run your own commands before and after agent actions", Args: cli.Args(cobra.NoArgs),
@@ -60,7 +60,7 @@ after yours, in the project's directory, and never replace one of yours. They ru
 	return cmd
 }
 
-// place is where hooks of this directory stand.
+// place returns the project's directory and its hook files.
 func (c *command) place() (cwd string, dirs config.Dirs, files hook.Files, err error) {
 	if cwd, err = c.app.ProjectDir(); err != nil {
 		return cwd, dirs, files, err
@@ -71,7 +71,7 @@ func (c *command) place() (cwd string, dirs config.Dirs, files hook.Files, err e
 	return cwd, dirs, hook.FilesIn(dirs), nil
 }
 
-// chosen is the scope of the flag.
+// chosen returns the scope of --scope or its default.
 func (c *command) chosen(dirs config.Dirs) (adapter.ConfigScope, error) {
 	switch s := adapter.ConfigScope(c.scope); {
 	case s == adapter.ScopeGlobal || s == adapter.ScopeProject:
@@ -84,33 +84,20 @@ func (c *command) chosen(dirs config.Dirs) (adapter.ConfigScope, error) {
 	return adapter.ScopeGlobal, nil
 }
 
-// native finds an agent's own hooks. An agent without any is an error that names those that have some.
+// native returns an agent's own hooks. For an agent without hooks, the error lists the agents that have some.
 func (c *command) native(agentName string) (catalog.Entry, adapter.NativeHooks, error) {
-	client, err := c.app.Client()
-	if err != nil {
-		return catalog.Entry{}, nil, err
-	}
-	entry, err := client.Adapters().Get(agentName)
-	if err != nil {
-		return catalog.Entry{}, nil, err
-	}
-	if n, ok := adapter.As[adapter.NativeHooks](entry.Adapter); ok {
-		return entry, n, nil
-	}
-	var able []string
-	for _, info := range client.Adapters().List() {
-		if e, err := client.Adapters().Get(info.Agent); err == nil {
-			if _, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
-				able = append(able, info.Agent)
-			}
-		}
-	}
-	e := execution.Errorf(execution.CodeCapability, "%s has no hooks of its own", entry.Descriptor.Name).WithHint("agents with hooks: %s", strings.Join(able, ", "))
-	e.Agent, e.Capability = entry.Descriptor.Name, "hooks"
-	return catalog.Entry{}, nil, e
+	return cli.Offer[adapter.NativeHooks](c.app, agentName, "hooks of its own", "hooks")
 }
 
-// event finds an event of an agent by its own name or that of the specification.
+// eventsOf returns the hook events of an agent.
+func eventsOf(e catalog.Entry) []adapter.NativeHook {
+	if n, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
+		return n.Hooks()
+	}
+	return nil
+}
+
+// event finds an event of an agent by its own name or by the specification's.
 func event(entry catalog.Entry, n adapter.NativeHooks, name string) (adapter.NativeHook, error) {
 	if e, ok := adapter.FindHook(n.Hooks(), name); ok {
 		return e, nil
@@ -160,7 +147,7 @@ func (c *command) trustCommand() *cobra.Command {
 		}}
 }
 
-// row is one registration as it is listed.
+// row is a registration in the list.
 type row struct {
 	hook.Registration
 	Scope   adapter.ConfigScope  `json:"scope"`
@@ -194,7 +181,7 @@ func (c *command) list() error {
 	if !trusted {
 		all = hook.Merge(all, project)
 	}
-	client, err := c.app.Client()
+	entries, err := c.app.Agents()
 	if err != nil {
 		return err
 	}
@@ -205,17 +192,9 @@ func (c *command) list() error {
 			x.Scope = adapter.ScopeProject
 		}
 		x.Running = r.On() && (trusted || x.Scope == adapter.ScopeGlobal)
-		for _, info := range client.Adapters().List() {
-			e, err := client.Adapters().Get(info.Agent)
-			if err != nil {
-				return err
-			}
-			var native []adapter.NativeHook
-			if n, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
-				native = n.Hooks()
-			}
-			if k := hook.KindOf(r, info.Agent, native); k != hook.None {
-				x.Kinds[info.Agent] = k
+		for _, e := range entries {
+			if k := hook.KindOf(r, e.Descriptor.Name, eventsOf(e)); k != hook.None {
+				x.Kinds[e.Descriptor.Name] = k
 			}
 		}
 		rows = append(rows, x)
@@ -225,8 +204,7 @@ func (c *command) list() error {
 			c.app.Notef("no hooks are registered; see: drawbar hooks --help")
 			return
 		}
-		w := c.app.Table()
-		fmt.Fprintln(w, "ID\tSCOPE\tAGENT\tEVENT\tKIND\tPRIORITY\tON\tHANDLER")
+		w := c.app.Table("ID", "SCOPE", "AGENT", "EVENT", "KIND", "PRIORITY", "ON", "HANDLER")
 		for _, x := range rows {
 			on := "yes"
 			switch {
@@ -235,7 +213,7 @@ func (c *command) list() error {
 			case !x.Running:
 				on = "not trusted"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s %s\n", x.ID, x.Scope, x.Agent, x.HookType, kinds(x.Kinds), x.Order(), on, x.Handler, oneLine(x.Target))
+			w.Row(x.ID, x.Scope, x.Agent, x.HookType, kinds(x.Kinds), x.Order(), on, string(x.Handler)+" "+cli.OneLine(x.Target, 60))
 		}
 		w.Flush()
 		if slices.ContainsFunc(rows, func(x row) bool {
@@ -254,7 +232,7 @@ func (c *command) list() error {
 	})
 }
 
-// kinds words where a registration is called from.
+// kinds describes who calls a registration.
 func kinds(by map[string]hook.Kind) string {
 	var all []hook.Kind
 	for _, k := range by {
@@ -271,19 +249,11 @@ func kinds(by map[string]hook.Kind) string {
 	return "native or virtual"
 }
 
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:57]) + "..."
-	}
-	return s
-}
-
 func (c *command) dispatcher(dirs config.Dirs) *hook.Dispatcher {
 	return &hook.Dispatcher{Spawn: cliagent.Spawn, LogFile: filepath.Join(dirs.User, "hook-log.jsonl"), Trace: c.app.Err, Warn: c.app.Warnf}
 }
 
-// idFor makes an id of what a registration is for.
+// idFor returns an unused id made of agent and event.
 func idFor(agentName, eventName string, taken []hook.Registration) string {
 	base := strings.Map(func(r rune) rune {
 		if r == '*' {

@@ -26,10 +26,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxPayload bounds what an agent says to one hook.
+// maxPayload is the maximum size of a hook's payload.
 const maxPayload = 256 << 20
 
-// found is an event of an agent as it is discovered.
+// found is an event of an agent and the scopes where Drawbar handles it.
 type found struct {
 	Agent string `json:"agent"`
 	adapter.NativeHook
@@ -37,7 +37,7 @@ type found struct {
 }
 
 func (c *command) discoverCommand() *cobra.Command {
-	return &cobra.Command{Use: "discover [AGENT...]", Short: "List the hook events of agents, and where Drawbar is installed",
+	return &cobra.Command{Use: "discover [AGENT...]", Short: "List the hook events of agents and the scopes where Drawbar is installed",
 		RunE: func(_ *cobra.Command, args []string) error { return c.discover(args) }}
 }
 
@@ -47,16 +47,8 @@ func (c *command) discover(names []string) error {
 		return err
 	}
 	if len(names) == 0 {
-		client, err := c.app.Client()
-		if err != nil {
+		if names, err = cli.Able[adapter.NativeHooks](c.app); err != nil {
 			return err
-		}
-		for _, info := range client.Adapters().List() {
-			if e, err := client.Adapters().Get(info.Agent); err == nil {
-				if _, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
-					names = append(names, info.Agent)
-				}
-			}
 		}
 	}
 	list := []found{}
@@ -88,26 +80,15 @@ func (c *command) discover(names []string) error {
 		}
 	}
 	return c.app.Answer(list, func() {
-		w := c.app.Table()
-		fmt.Fprintln(w, "AGENT\tEVENT\tMEANS\tWHEN\tCAN BLOCK\tINSTALLED")
+		w := c.app.Table("AGENT", "EVENT", "MEANS", "WHEN", "CAN BLOCK", "INSTALLED")
 		for _, f := range list {
-			block, installed := "no", ""
-			if f.Blocking {
-				block = "yes"
-			}
-			for i, s := range f.Installed {
-				if i > 0 {
-					installed += ", "
-				}
-				installed += string(s)
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Agent, f.Name, f.Event, f.Direction, block, installed)
+			w.Row(f.Agent, f.Name, f.Event, f.Direction, f.Blocking, cli.Words(f.Installed))
 		}
 		w.Flush()
 	})
 }
 
-// readPlace reads the settings that a hook is in; those of a project only within it.
+// readPlace reads the settings file of a hook. A project's file must be inside the project.
 func readPlace(place adapter.HookPlace) ([]byte, error) {
 	const limit = 16 << 20
 	if place.Within == "" {
@@ -126,7 +107,7 @@ func (c *command) handleCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return c.handle(cmd.Context(), args[0], args[1]) }}
 }
 
-// handle is what an agent calls. An event that can block is denied when anything goes wrong.
+// handle answers an agent's call. If it fails, an event that can block is denied.
 func (c *command) handle(ctx context.Context, agentName, eventName string) error {
 	entry, n, err := c.native(agentName)
 	if err != nil {
@@ -158,7 +139,7 @@ func (c *command) handle(ctx context.Context, agentName, eventName string) error
 	return nil
 }
 
-// refused ends with the code that agents take for a denial: which event it is is not known.
+// refused returns the exit code that agents treat as a denial, for calls whose event is unknown.
 func refused(err error) error { return &exitcode.Error{Code: 2, Err: err} }
 
 func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.NativeHooks, e adapter.NativeHook) (execution.HookResult, error) {
@@ -187,7 +168,7 @@ func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.Nat
 		return execution.HookResult{}, err
 	}
 	if len(pending) > 0 {
-		// An agent that changes what its user trusted must not get rid of it so.
+		// An agent must not disable a trusted hook by changing it.
 		if slices.ContainsFunc(pending, func(p trust.Change) bool { return p.Was != nil }) {
 			return execution.HookResult{}, fmt.Errorf("the hooks of %s changed since they were trusted; review them: drawbar trust", files.Project)
 		}
@@ -226,7 +207,7 @@ The rest of that file stays the same, byte for byte. If you give a command, it i
 			if err != nil {
 				return err
 			}
-			// Settings that cannot be changed are found before anything is registered.
+			// Report settings that cannot be changed before anything is registered.
 			if data, err := readPlace(place); err == nil {
 				if _, err := hook.Installed(place, data, hook.Mark(entry.Descriptor.Name, e.Name)); err != nil {
 					return execution.Errorf(execution.CodeConfig, "%w", err).WithHint("fix the file: drawbar does not change a file that it cannot parse")
@@ -246,7 +227,7 @@ The rest of that file stays the same, byte for byte. If you give a command, it i
 	return cmd
 }
 
-// native place of an event in the scope of the flag.
+// nativePlace returns the place of an event's hook in the scope of --scope.
 func (c *command) nativePlace(entry catalog.Entry, n adapter.NativeHooks, e adapter.NativeHook) (adapter.HookPlace, error) {
 	cwd, _, _, err := c.place()
 	if err != nil {
@@ -255,7 +236,7 @@ func (c *command) nativePlace(entry catalog.Entry, n adapter.NativeHooks, e adap
 	scope := adapter.ConfigScope(c.scope)
 	switch scope {
 	case "":
-		scope = adapter.ScopeGlobal // the agent's settings are the user's unless said otherwise
+		scope = adapter.ScopeGlobal // the user's settings by default
 	case adapter.ScopeGlobal, adapter.ScopeProject:
 	default:
 		return adapter.HookPlace{}, cli.Usage("--scope %q is not a scope of hooks", c.scope).WithHint("global or project")
@@ -268,7 +249,7 @@ func (c *command) nativePlace(entry catalog.Entry, n adapter.NativeHooks, e adap
 	return n.PlaceHook(adapter.OSHost(cliagent.Spawn), scope, cwd, e.Name, line), nil
 }
 
-// self is how a shell finds this program: by its name, where that means it.
+// self returns how a shell can call this program: by name if PATH leads to it, otherwise by path.
 func self() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -284,7 +265,7 @@ func self() (string, error) {
 	return exe, nil
 }
 
-// installation is what "hooks install" answers.
+// installation is the answer of "hooks install".
 type installation struct {
 	Agent        string      `json:"agent"`
 	Event        string      `json:"event"`

@@ -16,7 +16,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/hook"
 )
 
-// target is what a registration does, from the flags of add and set.
+// target contains the flags of add and set.
 type target struct {
 	command, script, builtin string
 	priority                 int
@@ -33,7 +33,7 @@ func (t *target) register(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("command", "script", "builtin")
 }
 
-// apply puts what was given into a registration.
+// apply copies the given flags to a registration.
 func (t *target) apply(cmd *cobra.Command, r *hook.Registration) {
 	for name, v := range map[string]struct {
 		handler hook.Handler
@@ -72,7 +72,7 @@ func (c *command) addCommand() *cobra.Command {
 	return cmd
 }
 
-// registered is what became of a registration.
+// registered is the result of a registration.
 type registered struct {
 	ID    string              `json:"id"`
 	Scope adapter.ConfigScope `json:"scope"`
@@ -80,7 +80,7 @@ type registered struct {
 	Kind  hook.Kind           `json:"kind"`
 }
 
-// add registers r, and says what else is to be done.
+// add registers r and prints the next step.
 func (c *command) add(cmd *cobra.Command, r hook.Registration) error {
 	done, err := c.register(cmd, &r, false)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *command) add(cmd *cobra.Command, r hook.Registration) error {
 	})
 }
 
-// register adds r to the file of the chosen scope. With again one that does the same already is left as it is.
+// register adds r to the file of the chosen scope. With again, an identical registration is reused.
 func (c *command) register(cmd *cobra.Command, r *hook.Registration, again bool) (registered, error) {
 	var done registered
 	if r.Handler == "" {
@@ -124,7 +124,7 @@ func (c *command) register(cmd *cobra.Command, r *hook.Registration, again bool)
 		return done, err
 	}
 	if scope == adapter.ScopeGlobal && r.Handler != hook.Builtin {
-		r.Target = everywhere(r.Target, cwd)
+		r.Target = absolute(r.Target, cwd)
 	}
 	err = files.Change(cmd.Context(), store, scope, func(list []hook.Registration) ([]hook.Registration, error) {
 		if i := slices.IndexFunc(list, func(h hook.Registration) bool {
@@ -145,9 +145,8 @@ func (c *command) register(cmd *cobra.Command, r *hook.Registration, again bool)
 	return registered{r.ID, scope, files.Path(scope), kind}, err
 }
 
-// everywhere makes a program that is named by a relative path mean the same in every directory: a hook of all projects runs
-// in each of them.
-func everywhere(line, cwd string) string {
+// absolute makes the relative path of a program absolute, because a hook of all projects runs in different directories.
+func absolute(line, cwd string) string {
 	program, rest, _ := strings.Cut(line, " ")
 	if filepath.IsAbs(program) || !strings.ContainsAny(program, `/\`) || strings.ContainsAny(program, `"'$~`) {
 		return line
@@ -159,32 +158,21 @@ func everywhere(line, cwd string) string {
 	return strings.TrimSuffix(hookrelay.Shell(runtime.GOOS, []string{path})+" "+rest, " ")
 }
 
-// kind checks that a registration can ever be called, and says from where.
+// kind returns who calls a registration. One that nothing can call is an error.
 func (c *command) kind(r hook.Registration) (kind hook.Kind, agentName string, err error) {
-	client, err := c.app.Client()
+	var names []string
+	if r.Agent != hook.Any {
+		names = []string{r.Agent}
+	}
+	agents, err := c.app.Agents(names...)
 	if err != nil {
 		return "", "", err
 	}
-	agents := []string{r.Agent}
-	if r.Agent == hook.Any {
-		agents = nil
-		for _, info := range client.Adapters().List() {
-			agents = append(agents, info.Agent)
-		}
-	}
 	best := hook.None
-	for _, name := range agents {
-		e, err := client.Adapters().Get(name)
-		if err != nil {
-			return "", "", err
-		}
+	for _, e := range agents {
 		agentName = e.Descriptor.Name
-		var native []adapter.NativeHook
-		if n, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
-			native = n.Hooks()
-		}
 		r.Agent = agentName
-		if k := hook.KindOf(r, agentName, native); k == hook.Native || k == hook.Virtual && best == hook.None {
+		if k := hook.KindOf(r, agentName, eventsOf(e)); k == hook.Native || k == hook.Virtual && best == hook.None {
 			best = k
 		}
 	}
@@ -195,7 +183,7 @@ func (c *command) kind(r hook.Registration) (kind hook.Kind, agentName string, e
 	return best, agentName, nil
 }
 
-// find is the scope that a registration stands in.
+// find returns the scope of a registration.
 func (c *command) find(id string) (hook.Files, adapter.ConfigScope, error) {
 	_, _, files, err := c.place()
 	if err != nil {

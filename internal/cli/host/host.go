@@ -1,4 +1,4 @@
-// Package host is "drawbar agents host": which agent this process runs inside of.
+// Package host is "drawbar agents host": the agent that this process runs in.
 package host
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// answer is what "drawbar agents host --json" says.
+// answer is the answer of the command.
 type answer struct {
 	Inside bool                `json:"inside"`
 	Host   *catalog.HostAgent  `json:"host"`   // the innermost, or null
 	Agents []catalog.HostAgent `json:"agents"` // all, the innermost first
 }
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "host", Short: "Show which agent this shell runs in",

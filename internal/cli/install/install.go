@@ -1,5 +1,4 @@
-// Package install installs, updates and removes agents: "drawbar agents install" and their
-// siblings.
+// Package install is "drawbar agents install", "update" and "uninstall".
 package install
 
 import (
@@ -17,19 +16,19 @@ import (
 
 type change = func(context.Context, string, adapter.InstallOptions) (adapter.InstallResult, error)
 
-// New makes "install AGENT...".
+// New returns "install AGENT...".
 func New(app *cli.App) *cobra.Command {
 	return command(app, "install", "Install agents from their vendors' packages, in the tested version", true,
 		func(r *catalog.Registry) change { return r.Install })
 }
 
-// NewUpdate makes "update AGENT...".
+// NewUpdate returns "update AGENT...".
 func NewUpdate(app *cli.App) *cobra.Command {
 	return command(app, "update", "Update agents to the tested version, or to another one", true,
 		func(r *catalog.Registry) change { return r.Update })
 }
 
-// NewUninstall makes "uninstall AGENT...".
+// NewUninstall returns "uninstall AGENT...".
 func NewUninstall(app *cli.App) *cobra.Command {
 	return command(app, "uninstall", "Uninstall agents; their settings and sessions stay", false,
 		func(r *catalog.Registry) change { return r.Uninstall })
@@ -54,18 +53,16 @@ func command(app *cli.App, verb, short string, versions bool, do func(*catalog.R
 			case all && len(names) > 0:
 				return cli.Usage("--all and agent names contradict each other")
 			case all:
-				if names, err = everybody(cmd.Context(), c.Adapters(), verb); err != nil {
+				if names, err = installable(cmd.Context(), c.Adapters(), verb); err != nil {
 					return err
 				}
 			case len(names) == 0:
-				return cli.Usage("%s: which agent?", cmd.CommandPath()).WithHint("%s, or drawbar agents list", cmd.UseLine())
+				return cli.Usage("%s: no agent is given", cmd.CommandPath()).WithHint("%s, or drawbar agents list", cmd.UseLine())
 			case len(names) > 1 && o.Version != "":
 				return cli.Usage("--version applies to one agent, and %d are named", len(names)).WithHint("%s %s --version %s", cmd.CommandPath(), names[0], o.Version)
 			}
-			for _, name := range names {
-				if _, err := c.Adapters().Get(name); err != nil {
-					return err // before anything is installed
-				}
+			if _, err := app.Agents(names...); err != nil {
+				return err // before anything is installed
 			}
 			o.Announce = func(command string) { app.Notef("running: %s", command) }
 			results := []adapter.InstallResult{}
@@ -78,10 +75,10 @@ func command(app *cli.App, verb, short string, versions bool, do func(*catalog.R
 				}
 			}
 			if len(failed) > 0 && (app.JSON || len(names) == 1) {
-				tell(app, results)
+				printResults(app, results)
 				return errors.Join(failed...)
 			}
-			err = app.Answer(results, func() { tell(app, results) })
+			err = app.Answer(results, func() { printResults(app, results) })
 			return errors.Join(append(failed, err)...)
 		},
 	}
@@ -103,11 +100,11 @@ func one(ctx context.Context, do change, name string, o adapter.InstallOptions, 
 	return do(ctx, name, o)
 }
 
-// everybody names the agents that --all means.
-func everybody(ctx context.Context, r *catalog.Registry, verb string) ([]string, error) {
+// installable returns the agents that --all means.
+func installable(ctx context.Context, r *catalog.Registry, verb string) ([]string, error) {
 	var names []string
 	for _, i := range r.Installed(ctx) {
-		// An agent without a way to install it, such as one of a protocol, is none of those that --all means.
+		// Agents without an install method, such as acp, are skipped.
 		methods, err := r.InstallInstructions(i.Agent, "")
 		if err != nil {
 			return nil, err
@@ -122,7 +119,7 @@ func everybody(ctx context.Context, r *catalog.Registry, verb string) ([]string,
 	return names, nil
 }
 
-func tell(app *cli.App, results []adapter.InstallResult) {
+func printResults(app *cli.App, results []adapter.InstallResult) {
 	if app.JSON {
 		return
 	}

@@ -1,4 +1,4 @@
-// Package logs is "drawbar logs": the events of a run, from its record.
+// Package logs is "drawbar logs": the recorded events of a run.
 package logs
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var follow, debug bool
 	var after uint64
@@ -29,8 +29,8 @@ record stops earlier, an error follows the last event: exit code 12 for a lost r
 	return cmd
 }
 
-// Print writes the events of a run: JSON lines with --json, else as "drawbar run" shows them. waits reports whether a question
-// waits for the person who reads, who is then told how to answer; nil stands for one who cannot answer.
+// Print writes the events of a run: as JSON lines with --json, otherwise like "drawbar run". waits reports whether the reader can
+// answer a question, which is then shown with its possible answers; nil means never.
 func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, debug bool, waits func(execution.QuestionID) bool) error {
 	s, err := app.Store()
 	if err != nil {
@@ -38,9 +38,9 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 	}
 	defer s.Close()
 	render := cli.NewRenderer(app, debug, nil)
-	if run, err := s.Get(id); err == nil { // a run that does not exist is the error of Events
+	if run, err := s.Get(id); err == nil { // Events reports an unknown run
 		render.Unasked = run.ApprovalMode == execution.ApprovalYolo
-		follow = follow || !run.Live // a follower is told why a record stops
+		follow = follow || !run.Live // following reports why a record stops early
 	}
 	ended := false
 	for e, err := range s.Events(ctx, id, after, follow) {
@@ -66,7 +66,7 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 	if ended || app.JSON {
 		return nil
 	}
-	// Without its last event a run says nothing of its end.
+	// The record has no last event.
 	if run, err := s.Get(id); err != nil {
 		return cli.RecordError(err)
 	} else if run.Live {

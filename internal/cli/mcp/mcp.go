@@ -1,8 +1,7 @@
-// Package mcp is "drawbar mcp": the MCP servers that agents are configured with, in each agent's own files.
+// Package mcp is "drawbar mcp": the MCP servers in the agents' configuration files.
 package mcp
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,7 +26,7 @@ type command struct {
 	file      string
 }
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
 	cmd := &cobra.Command{Use: "mcp", Short: "List, add and remove agents' MCP servers", Args: cli.Args(cobra.NoArgs),
@@ -81,17 +80,14 @@ func (c *command) list(_ *cobra.Command, args []string) error {
 			rows = append(rows, row{name, m})
 		}
 	}
-	// Of several agents those whose files can be read are shown.
+	// Agents whose files cannot be read do not hide the others.
 	if len(failed) == len(names) {
 		return failed[0]
 	}
 	for _, err := range failed {
 		c.app.Warnf("%v", err)
 	}
-	if err := c.app.Answer(rows, func() { c.table(rows) }); err != nil || len(failed) == 0 {
-		return err
-	}
-	return &exitcode.Error{Code: execution.ExitConfig, Silent: true}
+	return exitcode.If(len(failed) > 0, execution.ExitConfig, c.app.Answer(rows, func() { c.table(rows) }))
 }
 
 // row is a server of an agent.
@@ -100,7 +96,7 @@ type row struct {
 	agentconfig.MCPServer
 }
 
-// agents are those that have a place for servers, or the named one.
+// agents returns the named agent, or all agents that can be configured with servers.
 func (c *command) agents(config drawbar.ConfigManager, args []string) ([]string, error) {
 	client, err := c.app.Client()
 	if err != nil {
@@ -124,8 +120,7 @@ func (c *command) table(servers []row) {
 		c.app.Notef("no MCP servers")
 		return
 	}
-	w := c.app.Table()
-	fmt.Fprintln(w, "AGENT\tNAME\tTRANSPORT\tSERVER\tSCOPE\tFILE")
+	w := c.app.Table("AGENT", "NAME", "TRANSPORT", "SERVER", "SCOPE", "FILE")
 	for _, m := range servers {
 		what := m.URL
 		if m.Transport == execution.MCPStdio {
@@ -133,14 +128,14 @@ func (c *command) table(servers []row) {
 		}
 		transport := string(m.Transport)
 		if m.Error != "" {
-			what, transport = m.Error, "-"
+			what, transport = m.Error, ""
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Agent, m.Name, transport, what, m.Scope, m.File)
+		w.Row(m.Agent, m.Name, transport, what, m.Scope, m.File)
 	}
 	w.Flush()
 }
 
-// changed is what add and remove answer.
+// changed is the answer of add and remove.
 type changed struct {
 	Agent   string   `json:"agent"`
 	Servers []string `json:"servers"`
@@ -190,7 +185,7 @@ func (c *command) answer(verb string, v changed) error {
 	})
 }
 
-// servers are what the command line asks to add.
+// servers returns the servers to add.
 func (c *command) servers(cmd *cobra.Command, args []string) ([]execution.MCPServer, error) {
 	if c.file != "" {
 		if len(args) > 1 || c.url != "" || len(c.env)+len(c.headers) > 0 || c.transport != "" {
@@ -221,18 +216,11 @@ func (c *command) servers(cmd *cobra.Command, args []string) ([]execution.MCPSer
 	default:
 		return nil, cli.Usage("--transport %q is not supported", c.transport).WithHint("stdio, http or sse")
 	}
-	for _, pair := range c.env {
-		name, value, ok := strings.Cut(pair, "=")
-		if !ok {
-			value = c.app.Getenv(name)
+	if len(c.env) > 0 {
+		var err error
+		if m.Env, err = cli.Environment(c.app, c.env); err != nil {
+			return nil, err
 		}
-		if name == "" || !ok && value == "" {
-			return nil, cli.Usage("--env %s: the variable is not set here", name).WithHint("--env NAME=VALUE")
-		}
-		if m.Env == nil {
-			m.Env = map[string]string{}
-		}
-		m.Env[name] = value
 	}
 	for _, h := range c.headers {
 		name, value, ok := strings.Cut(h, ":")

@@ -14,7 +14,7 @@ import (
 	"github.com/drawbar/drawbar/internal/modelserver"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "model", Short: "Serve a scripted model to agents, for tests"}
 	var script, addr, log string

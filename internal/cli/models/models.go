@@ -1,5 +1,4 @@
-// Package models is "drawbar models": the models that agents declare and the configuration adds, with their windows and
-// prices.
+// Package models is "drawbar models": the models of agents and of the configuration, with context windows and prices.
 package models
 
 import (
@@ -20,7 +19,7 @@ type row struct {
 	execution.Model
 }
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	const long = "List the models that agents declare and that the configuration adds. Other model ids are passed to the agent unchanged; their price is unknown, never free."
 	cmd := &cobra.Command{
@@ -45,18 +44,13 @@ func list(app *cli.App, names []string) error {
 	if err != nil {
 		return err
 	}
-	if len(names) == 0 {
-		for _, i := range c.Adapters().List() {
-			names = append(names, i.Agent)
-		}
+	entries, err := app.Agents(names...)
+	if err != nil {
+		return err
 	}
 	rows := []row{}
-	for _, name := range names {
-		e, err := c.Adapters().Get(name)
-		if err != nil {
-			return err
-		}
-		models, err := c.Models().List(name)
+	for _, e := range entries {
+		models, err := c.Models().List(e.Descriptor.Name)
 		if err != nil {
 			return err
 		}
@@ -65,10 +59,9 @@ func list(app *cli.App, names []string) error {
 		}
 	}
 	return app.Answer(rows, func() {
-		w := app.Table()
-		fmt.Fprintln(w, "AGENT\tMODEL\tWINDOW\tIN $/M\tOUT $/M\tCACHE READ\tCACHE WRITE\tALIASES")
+		w := app.Table("AGENT", "MODEL", "WINDOW", "IN $/M", "OUT $/M", "CACHE READ", "CACHE WRITE", "ALIASES")
 		for _, r := range rows {
-			name, window := r.ID, "-"
+			name, window := r.ID, ""
 			if r.IsDefault {
 				name += " (default)"
 			}
@@ -78,15 +71,11 @@ func list(app *cli.App, names []string) error {
 			if r.ContextWindow > 0 {
 				window = cli.Count(r.ContextWindow)
 			}
-			in, out, cr, cw := "-", "-", "-", "-"
+			var in, out, cacheRead, cacheWrite string
 			if p := r.Price; p != nil {
-				in, out, cr, cw = fmt.Sprintf("%g", p.Input), fmt.Sprintf("%g", p.Output), price(p.CacheRead), price(p.CacheWrite)
+				in, out, cacheRead, cacheWrite = price(&p.Input), price(&p.Output), price(p.CacheRead), price(p.CacheWrite)
 			}
-			aliases := "-"
-			if len(r.Aliases) > 0 {
-				aliases = strings.Join(r.Aliases, ", ")
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Agent, name, window, in, out, cr, cw, aliases)
+			w.Row(r.Agent, name, window, in, out, cacheRead, cacheWrite, strings.Join(r.Aliases, ", "))
 		}
 		w.Flush()
 	})
@@ -94,7 +83,7 @@ func list(app *cli.App, names []string) error {
 
 func price(p *float64) string {
 	if p == nil {
-		return "-"
+		return ""
 	}
 	return fmt.Sprintf("%g", *p)
 }
@@ -112,7 +101,7 @@ func show(app *cli.App, agent, id string) error {
 		w := app.Table()
 		field := func(name, value string) {
 			if value != "" {
-				fmt.Fprintf(w, "%s\t%s\n", name, value)
+				w.Row(name, value)
 			}
 		}
 		tokens := func(n int64) string {
@@ -129,11 +118,7 @@ func show(app *cli.App, agent, id string) error {
 		field("output limit", tokens(m.MaxOutputTokens))
 		thinking := "no"
 		if m.Thinking {
-			var efforts []string
-			for _, e := range m.ThinkingEfforts {
-				efforts = append(efforts, string(e))
-			}
-			thinking = strings.Join(append([]string{"yes"}, efforts...), ", ")
+			thinking = cli.Words(append([]execution.ThinkingEffort{"yes"}, m.ThinkingEfforts...))
 		}
 		field("thinking", thinking)
 		if b := m.ThinkingBudget; b != nil {
@@ -176,13 +161,10 @@ func validate(app *cli.App, agent, id string) error {
 			app.Notef("similar: %s", strings.Join(v.Suggestions, ", "))
 		}
 	})
-	if err == nil && !v.Valid {
-		return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
-	}
-	return err
+	return exitcode.If(!v.Valid, execution.ExitGeneral, err)
 }
 
-// estimation is what "models estimate" answers.
+// estimation is the answer of "models estimate".
 type estimation struct {
 	Agent string          `json:"agent"`
 	Model string          `json:"modelId"`
@@ -227,12 +209,11 @@ func estimate(app *cli.App) *cobra.Command {
 	f.Int64Var(&u.Output, "output", 0, "tokens of the answer, including thinking")
 	f.Int64Var(&u.Cached, "cache-read", 0, "tokens read from a cache")
 	f.Int64Var(&u.CacheWrite, "cache-write", 0, "tokens written to a cache")
-	f.Int64Var(&u.Thinking, "thinking", 0, "thinking tokens, as a part of --output")
+	f.Int64Var(&u.Thinking, "thinking", 0, "thinking tokens, included in --output")
 	return cmd
 }
 
-// client is the app's client, whose models are those of the configuration too: here a configuration that cannot be used is
-// an error.
+// client returns the app's client. Here an invalid configuration is an error, because it can add models.
 func client(app *cli.App) (*drawbar.Client, error) {
 	if _, err := app.Config(app.Dir()); err != nil {
 		return nil, err

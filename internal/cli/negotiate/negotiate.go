@@ -1,4 +1,4 @@
-// Package negotiate is "drawbar agents negotiate": what a request would get from an agent, without running it.
+// Package negotiate is "drawbar agents negotiate": it checks a request against an agent without running it.
 package negotiate
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var flags cli.RequestFlags
 	var q struct{ tools, structured, continuation, approvals, trace, attachments string }
@@ -39,10 +39,7 @@ func New(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := app.Answer(n, func() { show(app, n) }); err != nil || n.Supported {
-				return err
-			}
-			return &exitcode.Error{Code: execution.ExitCapability, Silent: true}
+			return exitcode.If(!n.Supported, execution.ExitCapability, app.Answer(n, func() { show(app, n) }))
 		},
 	}
 	flags.Register(cmd)

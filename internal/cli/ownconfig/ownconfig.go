@@ -19,7 +19,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 )
 
-// Show prints every value that holds in dir, with origin where it comes from.
+// Show prints all effective values in dir, with their origins if origin is set.
 func Show(app *cli.App, dir string, origin bool) error {
 	cfg, err := app.Config(dir)
 	if err != nil {
@@ -42,7 +42,7 @@ func Show(app *cli.App, dir string, origin bool) error {
 	})
 }
 
-// Get prints one value: a text as it is, anything else as JSON.
+// Get prints one value: a string as it is, anything else as JSON.
 func Get(app *cli.App, dir, key string) error {
 	cfg, err := app.Config(dir)
 	if err != nil {
@@ -81,7 +81,7 @@ func unknown(key string) error {
 	return e.WithHint("drawbar config schema")
 }
 
-// file is where a scope is kept: global (the default) or project.
+// file returns the configuration file of a scope: global (the default) or project.
 func file(app *cli.App, dir, scope string) (s config.Scope, path, within string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -107,7 +107,7 @@ func isDuration(key configfile.Path) bool {
 	return ok && o.Duration() && (len(key) == 1 || key[0] == "agents")
 }
 
-// Set writes one value: JSON where it is JSON, else a text.
+// Set writes one value, parsed as JSON if possible, otherwise as a string.
 func Set(ctx context.Context, app *cli.App, dir, scope, key, text string) error {
 	path, err := configfile.ParsePath(key)
 	if err != nil {
@@ -159,7 +159,7 @@ func edit(ctx context.Context, app *cli.App, dir, scope, key string, change func
 	})
 }
 
-// Validate checks the files that hold in dir.
+// Validate validates the files that apply in dir.
 func Validate(app *cli.App, dir string) error {
 	cfg, err := app.Config(dir)
 	if err != nil {

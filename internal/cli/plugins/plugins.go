@@ -1,8 +1,7 @@
-// Package plugins is "drawbar plugins": what extends an agent, managed by the agent's own command.
+// Package plugins is "drawbar plugins": the plugins of agents, managed by the agents' own commands.
 package plugins
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -10,11 +9,10 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
-	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "plugins", Short: "List, install, uninstall and search an agent's plugins",
 		Long: "List, install, uninstall and search an agent's plugins, with the agent's own command. Gemini and Qwen call them " +
@@ -26,12 +24,12 @@ func New(app *cli.App) *cobra.Command {
 	install := &cobra.Command{Use: "install AGENT PLUGIN", Short: "Install a plugin; PLUGIN is written as the agent expects it", Args: cli.Args(cobra.ExactArgs(2)),
 		Example: "  drawbar plugins install claude review@my-marketplace\n  drawbar plugins install gemini ./my-extension --consent",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := manager[adapter.PluginManager](app, args[0], "plugins")
+			_, m, err := cli.Offer[adapter.PluginManager](app, args[0], "plugins that its own command manages", "plugins")
 			if err != nil {
 				return err
 			}
 			id := args[1]
-			if strings.HasPrefix(id, "./") || strings.HasPrefix(id, "../") { // the agent's command works elsewhere
+			if strings.HasPrefix(id, "./") || strings.HasPrefix(id, "../") { // the agent's command runs in another directory
 				if id, err = filepath.Abs(id); err != nil {
 					return cli.Usage("%s: %v", args[1], err)
 				}
@@ -46,7 +44,7 @@ func New(app *cli.App) *cobra.Command {
 	cmd.AddCommand(install,
 		&cobra.Command{Use: "list AGENT", Short: "List installed plugins", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				m, err := manager[adapter.PluginManager](app, args[0], "plugins")
+				_, m, err := cli.Offer[adapter.PluginManager](app, args[0], "plugins that its own command manages", "plugins")
 				if err != nil {
 					return err
 				}
@@ -59,17 +57,16 @@ func New(app *cli.App) *cobra.Command {
 						app.Notef("no plugins")
 						return
 					}
-					w := app.Table()
-					fmt.Fprintln(w, "PLUGIN\tVERSION\tENABLED\tFORMAT")
+					w := app.Table("PLUGIN", "VERSION", "ENABLED", "FORMAT")
 					for _, p := range list {
-						fmt.Fprintf(w, "%s\t%s\t%v\t%s\n", p.PluginID, p.Version, p.Enabled, p.Format)
+						w.Row(p.PluginID, p.Version, p.Enabled, p.Format)
 					}
 					w.Flush()
 				})
 			}},
 		&cobra.Command{Use: "uninstall AGENT PLUGIN", Short: "Uninstall a plugin", Args: cli.Args(cobra.ExactArgs(2)),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				m, err := manager[adapter.PluginManager](app, args[0], "plugins")
+				_, m, err := cli.Offer[adapter.PluginManager](app, args[0], "plugins that its own command manages", "plugins")
 				if err != nil {
 					return err
 				}
@@ -80,7 +77,7 @@ func New(app *cli.App) *cobra.Command {
 			}},
 		&cobra.Command{Use: "search AGENT [QUERY]", Short: "Search for plugins to install", Args: cli.Args(cobra.RangeArgs(1, 2)),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				m, err := manager[adapter.PluginSearcher](app, args[0], "plugins.search")
+				_, m, err := cli.Offer[adapter.PluginSearcher](app, args[0], "search for plugins", "plugins.search")
 				if err != nil {
 					return err
 				}
@@ -97,44 +94,12 @@ func New(app *cli.App) *cobra.Command {
 						app.Notef("no plugins were found")
 						return
 					}
-					w := app.Table()
-					fmt.Fprintln(w, "PLUGIN\tVERSION\tDESCRIPTION")
+					w := app.Table("PLUGIN", "VERSION", "DESCRIPTION")
 					for _, l := range list {
-						fmt.Fprintf(w, "%s\t%s\t%s\n", l.PluginID, l.LatestVersion, l.Description)
+						w.Row(l.PluginID, l.LatestVersion, l.Description)
 					}
 					w.Flush()
 				})
 			}})
 	return cmd
-}
-
-// manager finds what an agent offers. One that does not is an error that names those that do.
-func manager[T any](app *cli.App, name, capability string) (T, error) {
-	var none T
-	client, err := app.Client()
-	if err != nil {
-		return none, err
-	}
-	entry, err := client.Adapters().Get(name)
-	if err != nil {
-		return none, err
-	}
-	if m, ok := adapter.As[T](entry.Adapter); ok {
-		return m, nil
-	}
-	var able []string
-	for _, info := range client.Adapters().List() {
-		if e, err := client.Adapters().Get(info.Agent); err == nil {
-			if _, ok := adapter.As[T](e.Adapter); ok {
-				able = append(able, info.Agent)
-			}
-		}
-	}
-	what := "no plugins that its own command manages"
-	if capability == "plugins.search" {
-		what = "no search for plugins"
-	}
-	e := execution.Errorf(execution.CodeCapability, "%s has %s", entry.Descriptor.Name, what).WithHint("agents that have it: %s", strings.Join(able, ", "))
-	e.Agent, e.Capability = entry.Descriptor.Name, capability
-	return none, e
 }

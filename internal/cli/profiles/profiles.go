@@ -1,4 +1,4 @@
-// Package profiles is "drawbar profiles": named options of runs.
+// Package profiles is "drawbar profiles": named run options.
 package profiles
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "profiles", Short: "Save and reuse run options", Args: cli.Args(cobra.NoArgs),
 		Long: "A profile is a named set of options of drawbar run, stored as a file in the user's configuration directory or in a " +
@@ -40,7 +40,7 @@ func open(app *cli.App) (config.Profiles, error) {
 	return cfg.Profiles(), nil
 }
 
-// scope reads --scope: global and user are the same.
+// scope parses --scope; global and user mean the same.
 func scope(word string) (config.Scope, error) {
 	switch word {
 	case "":
@@ -80,10 +80,9 @@ func list(app *cli.App, where string) error {
 			app.Notef("no profiles; create one with: drawbar profiles set NAME --model MODEL")
 			return
 		}
-		w := app.Table()
-		fmt.Fprintln(w, "PROFILE\tSCOPE\tAGENT\tMODEL")
+		w := app.Table("PROFILE", "SCOPE", "AGENT", "MODEL")
 		for _, f := range found {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, f.Scope, dash(f.Agent), dash(f.Model))
+			w.Row(f.Name, f.Scope, f.Agent, f.Model)
 		}
 		w.Flush()
 		for _, f := range found {
@@ -92,13 +91,6 @@ func list(app *cli.App, where string) error {
 			}
 		}
 	})
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 func newShow(app *cli.App) *cobra.Command {
@@ -208,16 +200,12 @@ func newSet(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// named is the own name of an agent that is named by any of its names, empty for none.
+// named returns the name of an agent that is given by name or alias, empty for none.
 func named(app *cli.App, agent string) (string, error) {
 	if agent == "" {
 		return "", nil
 	}
-	c, err := app.Client()
-	if err != nil {
-		return "", err
-	}
-	e, err := c.Adapters().Get(agent)
+	e, err := app.Agent(agent)
 	return e.Descriptor.Name, err
 }
 

@@ -1,10 +1,9 @@
-// Package ps is "drawbar ps": the runs on record.
+// Package ps is "drawbar ps": the recorded runs.
 package ps
 
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var f runstore.Filter
 	var all, quiet bool
@@ -52,7 +51,7 @@ func New(app *cli.App) *cobra.Command {
 			if err != nil {
 				return cli.RecordError(err)
 			}
-			look(cmd.Context(), rows)
+			askPending(cmd.Context(), rows)
 			return app.Answer(rows, func() { show(app, rows, now, quiet) })
 		},
 	}
@@ -69,14 +68,14 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// row is a run with the questions that wait for a person, and with what still runs of it although it is lost.
+// row is a run with its unanswered questions and the number of remaining processes of a lost one.
 type row struct {
 	runstore.Run
 	Pending   []control.PendingQuestion `json:"pending,omitempty"`
 	Processes int                       `json:"processes,omitempty"`
 }
 
-// withSurvivors adds to the live runs those that are lost and have processes that still run, and counts these.
+// withSurvivors counts the remaining processes of lost runs, and adds lost runs that have some to a list of live runs.
 func withSurvivors(s *runstore.Store, f runstore.Filter, runs []runstore.Run) ([]row, error) {
 	only := f.Live
 	if only && f.State == "" {
@@ -103,11 +102,11 @@ func withSurvivors(s *runstore.Store, f runstore.Filter, runs []runstore.Run) ([
 	return rows, nil
 }
 
-// patience bounds the question to a live run: one that hangs is listed as it is recorded.
+// patience is how long a live run may take to report its state. After that its recorded state is listed.
 const patience = time.Second
 
-// look asks the live runs, all at once, whether they wait for a person. Only the process that drives a run knows that.
-func look(ctx context.Context, rows []row) {
+// askPending asks all live runs at once for unanswered questions, which only their own processes know.
+func askPending(ctx context.Context, rows []row) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -125,7 +124,7 @@ func look(ctx context.Context, rows []row) {
 	wg.Wait()
 }
 
-// money is what a run cost; "-" before it can cost anything, "?" if the cost is unknown.
+// money formats the cost of a run: "-" while it has none, "?" if it is unknown.
 func money(r runstore.Run) string {
 	switch {
 	case r.Cost != nil:
@@ -143,21 +142,13 @@ func show(app *cli.App, runs []row, now time.Time, quiet bool) {
 		}
 		return
 	}
-	w := app.ShortTable()
-	fmt.Fprintln(w, "RUN\tAGENT\tSTATE\tAGE\tCOST\tPROMPT")
+	w := app.ShortTable("RUN", "AGENT", "STATE", "AGE", "COST", "PROMPT")
 	for _, r := range runs {
 		state := cli.EndOf(r.State, r.ErrorCode)
-		switch {
-		case r.Processes == 1:
-			state = string(r.State) + ", 1 process still running"
-		case r.Processes > 1:
-			state = fmt.Sprintf("%s, %d processes still running", r.State, r.Processes)
+		if r.Processes > 0 {
+			state = fmt.Sprintf("%s, %s still running", r.State, cli.Number(r.Processes, "process", "processes"))
 		}
-		prompt := []rune(strings.Join(strings.Fields(r.Prompt), " "))
-		if len(prompt) > 60 {
-			prompt = append(prompt[:59], '…')
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Agent, state, cli.Age(now.Sub(r.StartedAt)), money(r.Run), string(prompt))
+		w.Row(r.ID, r.Agent, state, cli.Age(now.Sub(r.StartedAt)), money(r.Run), cli.OneLine(r.Prompt, 60))
 	}
 	w.Flush()
 	if len(runs) == 0 {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -54,6 +55,29 @@ func TestCommandReference(t *testing.T) {
 	}
 }
 
+// TestHelpWidth: no line of any command's help is wider than a terminal of 120 columns.
+func TestHelpWidth(t *testing.T) {
+	app := &cli.App{In: &bytes.Buffer{}, Err: &bytes.Buffer{}, Getenv: func(string) string { return "" }, Version: "test"}
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		var out bytes.Buffer
+		app.Out = &out
+		c.SetOut(&out)
+		if err := c.Help(); err != nil {
+			t.Errorf("%s: %v", c.CommandPath(), err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 120 {
+				t.Errorf("%s: %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(New(app))
+}
+
 // shown reports whether a command is one that people see.
 func shown(c *cobra.Command) bool {
 	return !c.Hidden && c.Name() != "help" && c.Name() != "completion"
@@ -92,7 +116,7 @@ func reference(tree *cobra.Command) string {
 		if short := strings.TrimSuffix(c.Short, "."); !strings.HasPrefix(text, short) {
 			text = short + ".\n\n" + text
 		}
-		fmt.Fprintf(&b, "## %s\n\n%s\n\n", c.CommandPath(), escape(text))
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n", c.CommandPath(), escape(cli.Wrap(text)))
 		if c.Runnable() {
 			fmt.Fprintf(&b, "```console\n%s\n```\n\n", c.UseLine())
 		}
@@ -111,7 +135,7 @@ func reference(tree *cobra.Command) string {
 		if len(subs) > 0 {
 			fmt.Fprintf(&b, "Commands: %s\n\n", strings.Join(subs, ", "))
 		}
-		b.WriteString(flags(c.LocalFlags().FlagUsages()))
+		b.WriteString(flags(cli.Wrap(c.LocalFlags().FlagUsages())))
 	})
 	return b.String()
 }

@@ -4,7 +4,6 @@ package root
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -56,10 +55,10 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer)
 	cmd.SetIn(in)
 	cmd.SetOut(out)
 	cmd.SetErr(errs)
-	// An error in the arguments comes before the flags are read, and is to be told in their way too.
+	// Errors in the arguments occur before the flags are parsed, and must respect --json too.
 	app.JSON = slices.Contains(args, "--json")
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		app.Complete(cmd) // for shells only: every other start would pay for it
+		app.Complete(cmd) // not needed for other starts
 	}
 	err := cmd.ExecuteContext(ctx)
 	if closeErr := app.Close(); err == nil && closeErr != nil {
@@ -82,18 +81,18 @@ func collectLater() {
 	runtime.AddCleanup(new([64]byte), func(usual int) { debug.SetGCPercent(usual) }, usual)
 }
 
-// The groups of commands, in the order in which people meet them.
+// groups are the groups of commands in the help.
 var groups = []*cobra.Group{
 	{ID: "run", Title: "Run agents:"}, {ID: "govern", Title: "Govern a project:"}, {ID: "agents", Title: "Manage agents:"},
 	{ID: "past", Title: "Review runs and costs:"}, {ID: "settings", Title: "Settings and extensions:"}, {ID: "test", Title: "Try and test:"},
 }
 
-// entry is a command at the top.
+// entry is a top-level command.
 type entry struct {
 	name  string
 	alias string
 	group string
-	other bool // another spelling of a command that is listed
+	other bool // alternative spelling of a listed command
 	make  func(*cli.App) *cobra.Command
 }
 
@@ -134,7 +133,7 @@ var entries = []entry{
 	{name: conform.Hidden, make: conform.NewEcho},
 }
 
-// whatToType is what to type for the commands at the top, by their names.
+// whatToType maps the names of top-level commands to command lines.
 func whatToType() map[string]string {
 	names := map[string]string{}
 	for _, e := range entries {
@@ -148,7 +147,7 @@ func whatToType() map[string]string {
 	return names
 }
 
-// named is the command that arguments begin with, empty when they begin with anything but its name.
+// named returns the command that the arguments begin with.
 func named(args []string) string {
 	for _, arg := range args {
 		if arg != "--json" && arg != "--no-color" {
@@ -158,11 +157,11 @@ func named(args []string) string {
 	return ""
 }
 
-// New makes the tree of all commands.
+// New returns the tree of all commands.
 func New(app *cli.App) *cobra.Command { return tree(app, "") }
 
-// tree makes the command of a name, and all of them where there is none of that name: for help, completion and mistakes. Every start
-// would pay for the others.
+// tree returns the root with the named command only, because building all of them takes time. If no command has that name, it
+// contains all commands: for help, completion and suggestions.
 func tree(app *cli.App, name string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drawbar",
@@ -190,6 +189,7 @@ func tree(app *cli.App, name string) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.Usage("%s: %v", c.CommandPath(), err).WithHint("%s --help", c.CommandPath())
 	})
+	cmd.SetHelpFunc(wrapped(cmd.HelpFunc()))
 	cmd.AddGroup(groups...)
 	wanted := func(e entry) bool { return e.name == name || e.alias != "" && e.alias == name }
 	all := !slices.ContainsFunc(entries, wanted)
@@ -204,12 +204,24 @@ func tree(app *cli.App, name string) *cobra.Command {
 	return cmd
 }
 
-// exitCodes is the help topic "drawbar help exit-codes".
+// wrapped returns a help function whose output is wrapped; see cli.Wrap.
+func wrapped(help func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+	return func(c *cobra.Command, args []string) {
+		out := c.OutOrStdout()
+		var text strings.Builder
+		c.SetOut(&text)
+		help(c, args)
+		c.SetOut(out)
+		_, _ = io.WriteString(out, cli.Wrap(text.String())) // nowhere to report an error
+	}
+}
+
+// exitCodes returns the help topic "drawbar help exit-codes".
 func exitCodes(app *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "exit-codes", Short: "Explain the exit codes", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return app.Answer(exitcode.Table(), func() { app.Printf("%s", exitcode.Help()) })
+			return app.Answer(exitcode.Table(), func() { app.Printf("%s", cli.Wrap(exitcode.Help())) })
 		}}
-	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(app.Out, exitcode.Help()) })
+	c.SetHelpFunc(func(*cobra.Command, []string) { app.Printf("%s", cli.Wrap(exitcode.Help())) })
 	return c
 }

@@ -13,45 +13,19 @@ import (
 	"github.com/drawbar/drawbar/internal/control"
 )
 
-// conversation is a person at standard input.
+// conversation handles the lines of standard input.
 type conversation struct {
-	app       *cli.App
-	questions *cli.Questions
-	shown     Shown
+	app   *cli.App
+	shown Shown
 }
 
-// approve asks for permission on the terminal.
-func (c *conversation) approve(ctx context.Context, q execution.ApprovalRequired) execution.Decision {
-	line, err := c.questions.Ask(ctx, q)
-	if err != nil {
-		return execution.Decision{Reason: "no answer was given"}
-	}
-	return Decide(line)
-}
-
-func (c *conversation) input(ctx context.Context, q execution.InputRequired) (string, error) {
-	return c.questions.Ask(ctx, q)
-}
-
-// Decide reads an answer to a permission question: yes, no, or a refusal with its reason.
-func Decide(line string) execution.Decision {
-	switch answer := strings.ToLower(strings.TrimSpace(line)); answer {
-	case "y", "yes":
-		return execution.Decision{Approve: true}
-	case "", "n", "no":
-		return execution.Decision{Reason: "denied by the user"}
-	default:
-		return execution.Decision{Reason: strings.TrimSpace(line)}
-	}
-}
-
-// Shown remembers when questions came on the screen or into the stream. Its zero value is ready; it is safe for concurrent use.
+// Shown records when questions were shown. Its zero value is ready; it is safe for concurrent use.
 type Shown struct {
 	mu sync.Mutex
 	at map[execution.QuestionID]time.Time
 }
 
-// Add notes that a question is there to be read.
+// Add records that a question is shown now.
 func (s *Shown) Add(id execution.QuestionID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,8 +35,8 @@ func (s *Shown) Add(id execution.QuestionID) {
 	s.at[id] = time.Now()
 }
 
-// By reports which questions a line of that time can answer: on a terminal those that were on the screen. A program that
-// writes to standard input answers what is pending.
+// By returns a function that reports whether a line typed at that time can answer a question: on a terminal, only if the question
+// was already shown. Lines from a program answer any pending question.
 func (s *Shown) By(app *cli.App, at time.Time) func(execution.QuestionID) bool {
 	terminal := cli.IsTerminal(app.In)
 	return func(id execution.QuestionID) bool {
@@ -73,7 +47,7 @@ func (s *Shown) By(app *cli.App, at time.Time) func(execution.QuestionID) bool {
 	}
 }
 
-// listen passes lines of standard input on: answers while a question is pending, else messages and slash commands.
+// listen forwards lines of standard input to the run: as answers to pending questions, messages or slash commands.
 func (c *conversation) listen(ctx context.Context, do func(control.Call) (control.Reply, error)) {
 	for {
 		line, at, err := c.app.ReadLineAt(ctx)
@@ -96,8 +70,8 @@ func (c *conversation) listen(ctx context.Context, do func(control.Call) (contro
 	}
 }
 
-// Parse turns a line into a call. do is asked what is pending, since a plain line answers a question before it is a message;
-// shown reports whether a question was there when the line was typed: no other is answered.
+// Parse converts a line to a call. A plain line answers a pending question, which do reports, or else is a message. shown reports
+// whether a question was shown when the line was typed; other questions are not answered.
 func Parse(line string, do func(control.Call) (control.Reply, error), shown func(execution.QuestionID) bool) (call control.Call, quit bool) {
 	text := strings.TrimSpace(line)
 	if word, rest, _ := strings.Cut(text, " "); strings.HasPrefix(word, "/") {
@@ -119,7 +93,7 @@ func Parse(line string, do func(control.Call) (control.Reply, error), shown func
 			if !shown(q.ID) {
 				continue
 			}
-			d := Decide(text)
+			d := cli.Decide(text)
 			if !q.Approval {
 				d = execution.Decision{Approve: true, Text: text}
 			}

@@ -19,7 +19,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// order is what a background run is started with, on its standard input.
+// order is the standard input of a background run's process.
 type order struct {
 	Request  execution.Request `json:"request"`
 	Fallback []string          `json:"fallback,omitempty"`
@@ -28,11 +28,11 @@ type order struct {
 	HookTimeout time.Duration `json:"hookTimeout,omitempty"`
 }
 
-// startLimit is how long a background run may take until it is on record.
+// startLimit is how long a background run may take until it is recorded.
 const startLimit = 15 * time.Second
 
-// Detach starts a request in a process of its own that outlives this one, waits until the run is on record, and prints its id.
-// The run's input stays open for "drawbar attach" only as long as its first turn runs.
+// Detach runs a request in a new process that outlives this one, waits until the run is recorded, and prints its id. The run accepts
+// messages from "drawbar attach" until its first turn ends.
 func Detach(ctx context.Context, app *cli.App, client *drawbar.Client, o order, opts drawbar.RunOptions) error {
 	req := &o.Request
 	n, err := client.Negotiate(*req, opts)
@@ -79,7 +79,7 @@ func Detach(ctx context.Context, app *cli.App, client *drawbar.Client, o order, 
 		} else if !errors.Is(err, runstore.ErrNotFound) {
 			return err
 		}
-		said, _ := os.ReadFile(output) // it is there once the child has said something
+		said, _ := os.ReadFile(output) // missing until the child has written something
 		if !child.Alive() || time.Now().After(deadline) {
 			return execution.Errorf(execution.CodeSpawn, "the background run did not start: %s", strings.TrimSpace(string(said)))
 		}
@@ -98,7 +98,7 @@ func Detach(ctx context.Context, app *cli.App, client *drawbar.Client, o order, 
 // Hidden is the name of the command that Detach starts.
 const Hidden = "__detached"
 
-// NewDetached makes the command that carries a background run. It is no command for people.
+// NewDetached returns the hidden command that runs a background run.
 func NewDetached(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: Hidden, Hidden: true, Args: cobra.NoArgs,
@@ -116,7 +116,7 @@ func NewDetached(app *cli.App) *cobra.Command {
 	}
 }
 
-// background runs an order: nobody reads its output, questions wait for "drawbar attach".
+// background runs an order. Its output is not shown; questions wait for "drawbar attach".
 func background(ctx context.Context, app *cli.App, client *drawbar.Client, o order) error {
 	req := o.Request
 	entry, err := client.Adapters().Get(req.Run.Agent)
@@ -125,11 +125,11 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 	}
 	req.Run.Interactive = entry.Capabilities().Agent.InteractiveMode
 	opts := drawbar.RunOptions{Fallback: o.Fallback, Detached: true}
-	told, err := addHooks(ctx, app, entry, req.Run.Cwd, o.Hooks, o.HookTimeout, false, &opts)
+	wait, err := addHooks(ctx, app, entry, req.Run.Cwd, o.Hooks, o.HookTimeout, false, &opts)
 	if err != nil {
 		return err
 	}
-	defer told()
+	defer wait()
 	received, release := catch()
 	defer release()
 	run, err := client.Run(ctx, req, opts)
@@ -142,7 +142,7 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 	defer func() { end(); <-obeyed }()
 	off := run.On(agent.On(func(e execution.Event, _ execution.TurnEnd) {
 		if e.Parent == "" {
-			run.CloseInput() // what was queued meanwhile is still taken
+			run.CloseInput() // queued messages are still delivered
 		}
 	}))
 	defer off()

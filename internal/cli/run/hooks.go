@@ -17,9 +17,10 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
-// addHooks gives a run the hooks of its command line, and those that are registered for events which the agent does not have:
-// they see Drawbar's own events and cannot block. Hooks of the project that are not trusted are asked about, or refused. The function that it returns waits for what they do.
-func addHooks(ctx context.Context, app *cli.App, entry catalog.Entry, cwd string, lines []string, timeout time.Duration, yes bool, opts *drawbar.RunOptions) (told func(), err error) {
+// addHooks adds the hooks of the command line and the virtual hooks to the options of a run. Virtual hooks are called from Drawbar's
+// events and cannot block. Untrusted hooks of the project are an error unless the user trusts them now. The returned function waits
+// for virtual hooks that still run.
+func addHooks(ctx context.Context, app *cli.App, entry catalog.Entry, cwd string, lines []string, timeout time.Duration, yes bool, opts *drawbar.RunOptions) (wait func(), err error) {
 	if cwd == "" {
 		if cwd, err = os.Getwd(); err != nil {
 			return nil, execution.Errorf(execution.CodeValidation, "cannot read the current directory: %w", err)
@@ -53,7 +54,7 @@ func addHooks(ctx context.Context, app *cli.App, entry catalog.Entry, cwd string
 		if list, pending, err = files.Read(store); err != nil {
 			return nil, err
 		}
-		if len(pending) > 0 { // they changed in between
+		if len(pending) > 0 { // changed meanwhile
 			return nil, trust.Refusal(dirs.Root, pending)
 		}
 	}

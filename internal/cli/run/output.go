@@ -13,7 +13,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
-// output writes the events of a run as JSON lines or for a person.
+// output writes the events of a run, as JSON lines or for people.
 type output struct {
 	app    *cli.App
 	run    *agent.Run
@@ -22,7 +22,7 @@ type output struct {
 	buf    *bufio.Writer
 	stop   chan struct{}
 	done   chan struct{}
-	err    error // the first of a write; nothing is written afterwards
+	err    error // first write error; nothing is written after it
 }
 
 func newOutput(app *cli.App, run *agent.Run, debug bool, status *cli.StatusLine) *output {
@@ -54,7 +54,7 @@ func (o *output) flush() {
 	if err := o.buf.Flush(); err != nil && o.err == nil {
 		o.err = err
 		if errors.Is(err, syscall.EPIPE) {
-			o.app.Warnf("the reader of the events has gone; the run continues: drawbar logs -f %s", o.run.ID())
+			o.app.Warnf("nothing reads the events any more; the run continues: drawbar logs -f %s", o.run.ID())
 		} else {
 			o.app.Warnf("write events: %v", err)
 		}
@@ -72,11 +72,11 @@ func (o *output) event(e execution.Event) {
 	if o.err = cmp.Or(o.err, err); o.err != nil {
 		return
 	}
-	o.buf.Write(cli.EscapeJSON(b)) // an error stays in the writer until it is flushed
+	o.buf.Write(cli.EscapeJSON(b)) // flush reports the error
 	o.buf.WriteByte('\n')
 }
 
-// question writes a question that waits for an answer from standard input.
+// question writes a question that standard input can answer.
 func (o *output) question(e execution.Event) {
 	if o.render == nil {
 		o.event(e)

@@ -29,7 +29,7 @@ type options struct {
 	trust       bool
 }
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -39,10 +39,16 @@ func New(app *cli.App) *cobra.Command {
 
 The prompt is the words after the agent's name, --prompt, a file (--file), or standard input. Without an agent's name, the agent of
 the profile or the configured default runs (drawbar config set defaultAgent claude).
+
 The agent acp is any program that speaks the Agent Client Protocol: give the program and its arguments after --.
+
 Ctrl-C interrupts the turn; a second Ctrl-C aborts the run. A conversation (-i) continues after an interrupt; Ctrl-C twice
-between its turns ends it. Permission questions are asked on the terminal; without one they are denied with a warning,
-unless --approve says otherwise. --mcp reads {"mcpServers": {name: {command, args, env} or {type, url, headers}}}. A run whose output is no longer read continues and stays on record.`,
+between its turns ends it. A run whose output is no longer read continues and stays on record.
+
+Permission questions are asked on the terminal; without one they are denied with a warning,
+unless --approve says otherwise.
+
+--mcp reads {"mcpServers": {name: {command, args, env} or {type, url, headers}}}.`,
 		Example: `  drawbar run claude "fix the failing test"
   drawbar run codex --approve yolo --cwd ../service "upgrade the linter"
   git diff | drawbar run claude --system "You review patches." --json
@@ -96,38 +102,37 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return cli.Usage("--hook-timeout %s is out of range", o.hookTimeout).WithHint("a duration such as 30s or 5m")
 	}
 	opts := drawbar.RunOptions{Fallback: o.flags.Fallback}
-	told, err := addHooks(cmd.Context(), app, entry, req.Run.Cwd, o.hooks, o.hookTimeout, o.trust, &opts)
+	wait, err := addHooks(cmd.Context(), app, entry, req.Run.Cwd, o.hooks, o.hookTimeout, o.trust, &opts)
 	if err != nil {
 		return err
 	}
 	if o.detach {
 		return Detach(cmd.Context(), app, client, order{req, opts.Fallback, o.hooks, o.hookTimeout}, opts)
 	}
-	defer told()
+	defer wait()
 	return Execute(cmd.Context(), app, client, req, opts)
 }
 
-// heldEvents is how many events wait for the output before the agent does. More would cost memory and gain nothing.
+// heldEvents is how many events may wait for the output before the agent has to wait.
 const heldEvents = 16 << 10
 
-// Execute runs a request in the foreground: events to the app's streams, signals and the terminal to the run. The error
-// carries the exit code.
+// Execute runs a request in the foreground. Events go to the app's streams; signals and terminal input go to the run. The error
+// contains the exit code.
 func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, opts drawbar.RunOptions) error {
 	terminal := cli.IsTerminal(app.In) && cli.IsTerminal(app.Err) && !app.JSON
 	var status *cli.StatusLine
-	if terminal && !req.Run.Interactive && app.Getenv("TERM") != "dumb" { // a person types where the line would be
+	if terminal && !req.Run.Interactive && app.Getenv("TERM") != "dumb" { // in a conversation the person types there
 		status = app.StartStatus(req.Run.Agent)
 		defer status.Close()
 	}
-	// A reader of standard output that goes away is an error of a write and not the end of this process: the run goes on.
+	// If nothing reads standard output any more, writing fails but the run continues.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
 
-	talk := &conversation{app: app, questions: cli.NewQuestions(app, status)}
+	talk, questions := &conversation{app: app}, cli.NewQuestions(app, status)
 	if terminal && !req.Run.Interactive {
-		opts.OnApproval = talk.approve
-		opts.OnInput = talk.input
+		opts.OnApproval, opts.OnInput = questions.Approve, questions.Input
 	}
 	opts.EventBuffer = heldEvents
 	received, release := catch()
@@ -149,7 +154,7 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	keys := &signals{app: app, run: run, received: received, interactive: req.Run.Interactive}
 	background.Go(func() { keys.obey(over) })
 	if req.Run.Interactive {
-		// A read of a terminal cannot be cancelled: this goroutine ends with the input or with the process.
+		// Reading from a terminal cannot be cancelled: this goroutine ends with the input or the process.
 		go talk.listen(over, func(c control.Call) (control.Reply, error) {
 			r := control.Apply(run, c)
 			if r.Error != nil {
@@ -170,7 +175,7 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 		case !cli.Pending(run, question):
 			out.event(e)
 		case terminal && !req.Run.Interactive:
-			talk.questions.GiveWay(question, out.render, run)
+			questions.GiveWay(question, out.render, run)
 		default:
 			out.question(e)
 			talk.shown.Add(question)
@@ -186,7 +191,7 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	return ended(res)
 }
 
-// ended turns a result into the command's exit code; what there is to say has been said.
+// ended returns the exit code of a result, which was already printed.
 func ended(res execution.Result) error {
 	if code := exitcode.OfResult(res); code != 0 {
 		return &exitcode.Error{Code: code, Silent: true, Err: fmt.Errorf("the run ended %s", res.Status)}

@@ -8,17 +8,6 @@ import (
 	"github.com/drawbar/drawbar/internal/control"
 )
 
-func TestDecide(t *testing.T) {
-	for in, want := range map[string]execution.Decision{
-		"y": {Approve: true}, " YES ": {Approve: true}, "n": {Reason: "denied by the user"}, "": {Reason: "denied by the user"},
-		"use another file": {Reason: "use another file"},
-	} {
-		if got := Decide(in); !reflect.DeepEqual(got, want) {
-			t.Errorf("%q: %+v, want %+v", in, got, want)
-		}
-	}
-}
-
 func TestParseLines(t *testing.T) {
 	pending := func(list ...control.PendingQuestion) func(control.Call) (control.Reply, error) {
 		return func(control.Call) (control.Reply, error) { return control.Reply{OK: true, Pending: list}, nil }

@@ -14,24 +14,24 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
-// signals passes signals on to a run.
+// signals forwards signals to a run.
 type signals struct {
 	app         *cli.App
 	run         *agent.Run
 	received    chan os.Signal
-	interactive bool         // an interrupt ends the turn and not the conversation
-	turns       atomic.Int64 // turns that were shown so far
+	interactive bool         // an interrupt ends the turn, not the conversation
+	turns       atomic.Int64 // turns shown so far
 }
 
-// catch keeps signals from ending this process at once: a run that is recorded and not yet obeyed would be lost.
+// catch starts receiving signals, before the run starts: a signal would otherwise end this process and lose the run.
 func catch() (received chan os.Signal, stop func()) {
 	received = make(chan os.Signal, 4)
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	return received, func() { signal.Stop(received) }
 }
 
-// obey passes signals on until ctx is done. The first interrupt of a turn interrupts it, the second aborts the run, a third
-// ends this process at once. Between the turns of a conversation the first interrupt says how to leave and the second leaves.
+// obey handles signals until ctx is done. The first interrupt of a turn interrupts it, the second aborts the run, and a third exits
+// this process. Between the turns of a conversation, the first interrupt prints how to leave, and the second leaves.
 func (s *signals) obey(ctx context.Context) {
 	interrupts, turn := 0, int64(-1)
 	for {
@@ -73,7 +73,7 @@ func (s *signals) interrupt(count int) {
 		s.run.CloseInput()
 	case count == 2:
 		s.run.Abort(errors.New("interrupted twice from the keyboard"))
-	case err != nil && !idle: // a run between its turns ends with its input
+	case err != nil && !idle: // between turns, closing the input ends the run
 		s.run.Abort(errors.New("interrupted from the keyboard"))
 	}
 }

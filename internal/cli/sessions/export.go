@@ -78,8 +78,7 @@ func export(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// withoutSecrets takes out what the environment holds under names of secrets, and well-known kinds of keys: an export is made to be
-// passed on.
+// withoutSecrets removes the values of secret variables and well-known kinds of keys, because exports are shared.
 func withoutSecrets(text []byte, f sessions.Format) []byte {
 	r := secret.New(secret.Environ(os.Environ()))
 	switch f {
@@ -95,7 +94,7 @@ func withoutSecrets(text []byte, f sessions.Format) []byte {
 	return out
 }
 
-// free refuses a place that cannot be written to, before anything is read.
+// free refuses a file that cannot be written, before anything is read.
 func free(path string, force bool) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -120,7 +119,7 @@ func exists(path string) error {
 	return cli.Usage("--output %s already exists", path).WithHint("--force replaces it")
 }
 
-// write makes the file whole or not at all. Sessions hold what only their owner should read.
+// write writes the whole file or nothing. Only its owner can read it, since sessions are private.
 func write(path string, force bool, fill func(*os.File) error) (err error) {
 	failed := func(err error) error {
 		return execution.Errorf(execution.CodeConfig, "write %s: %w", path, err).WithHint("free some space, or choose another file " +

@@ -53,7 +53,7 @@ func showList(app *cli.App, l sessions.Listing, now time.Time, quiet bool) {
 		}
 		return
 	}
-	// What does not fit is cut off: a narrow terminal shows the title rather than the directory.
+	// Rows are cut to the terminal's width, so on a narrow one the title comes before the directory.
 	narrow := false
 	name, dir := func(s adapter.SessionSummary) string { return s.UnifiedID }, func(s adapter.SessionSummary) string { return s.Cwd }
 	if width := app.Width(); width > 0 && width < wideTerminal {
@@ -71,7 +71,7 @@ func showList(app *cli.App, l sessions.Listing, now time.Time, quiet bool) {
 	row("SESSION", "ACTIVE", "TURNS", "COST", "MODEL", "DIRECTORY", "TITLE")
 	for _, s := range l.Sessions {
 		row(cell(name(s)), age(s.UpdatedAt, now), turns(s), money(s),
-			orDash(cell(s.Model)), orDash(cell(dir(s))), title(s))
+			cli.Cell(cell(s.Model)), cli.Cell(cell(dir(s))), title(s))
 	}
 	w.Flush()
 	if len(l.Sessions) == 0 {
@@ -85,10 +85,10 @@ func showList(app *cli.App, l sessions.Listing, now time.Time, quiet bool) {
 	}
 }
 
-// wideTerminal is how many columns a whole row of the list takes.
+// wideTerminal is the width of a whole row.
 const wideTerminal = 150
 
-// shortIDs gives beginnings of ids that only one of the listed sessions has; the commands take them.
+// shortIDs returns a function that shortens ids to prefixes that are unique in the list; commands accept them.
 func shortIDs(list []adapter.SessionSummary) func(adapter.SessionSummary) string {
 	const short = 8
 	taken := map[string]int{}
@@ -114,7 +114,7 @@ func shortIDs(list []adapter.SessionSummary) func(adapter.SessionSummary) string
 	}
 }
 
-// lastPart is the end of a directory's name, which tells it from others best.
+// lastPart returns the last element of a directory's path.
 func lastPart(dir string) string {
 	if i := strings.LastIndexAny(strings.TrimRight(dir, `/\`), `/\`); i > 0 {
 		return "…" + dir[i:]
@@ -122,7 +122,7 @@ func lastPart(dir string) string {
 	return dir
 }
 
-// title is what stands for a session in a table: one that cannot be read has its reason told below.
+// title returns a session's title with its marks.
 func title(s adapter.SessionSummary) string {
 	t := cell(s.Title)
 	if s.Archived {
@@ -134,7 +134,7 @@ func title(s adapter.SessionSummary) string {
 	if s.ForkedFrom != "" {
 		t = "(fork) " + t
 	}
-	return orDash(t)
+	return cli.Cell(t)
 }
 
 func turns(s adapter.SessionSummary) string {
@@ -144,8 +144,8 @@ func turns(s adapter.SessionSummary) string {
 	return strconv.Itoa(*s.TurnCount)
 }
 
-// money is a session's cost: what is estimated has a ~, what is too low by calls without a price a +, and ? is a cost of which
-// no price is known.
+// money formats a session's cost: ~ marks an estimate, + a cost that is too low because of calls without a known price; ? means
+// that no price is known.
 func money(s adapter.SessionSummary) string {
 	switch {
 	case s.Cost == nil:
@@ -163,7 +163,7 @@ func money(s adapter.SessionSummary) string {
 	return text
 }
 
-// source words where a session's cost is from.
+// source describes where a session's cost comes from.
 func source(s adapter.SessionSummary) string {
 	switch {
 	case s.Cost == nil:
@@ -178,7 +178,7 @@ func source(s adapter.SessionSummary) string {
 	return " (stated)"
 }
 
-// age is how long ago something happened. The time of what cannot be read is not known.
+// age formats how long ago a time was, "-" if it is unknown.
 func age(t, now time.Time) string {
 	if t.Unix() <= 0 {
 		return "-"
@@ -186,10 +186,10 @@ func age(t, now time.Time) string {
 	return cli.Age(max(0, now.Sub(t)))
 }
 
-// maxProblems bounds how much is told of one file: a damaged one may have a problem in every line.
+// maxProblems limits the problems that are printed per file: a damaged file may have one in every line.
 const maxProblems = 3
 
-// problems tells on standard error what could not be read.
+// problems warns about what could not be read.
 func problems(app *cli.App, list []adapter.SessionProblem) {
 	told := map[string]int{}
 	for _, p := range list {

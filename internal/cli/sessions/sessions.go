@@ -1,8 +1,7 @@
-// Package sessions is "drawbar sessions": the conversations that agents keep on disk.
+// Package sessions is "drawbar sessions": the conversations that agents save on disk.
 package sessions
 
 import (
-	"cmp"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions", Short: "Read the conversations that agents save on disk",
 		Long: "Read the conversations that agents save on disk, whoever started them. The agents' files are never changed.\nA " +
@@ -26,7 +25,7 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// filter are the flags that select sessions.
+// filter contains the flags that select sessions.
 type filter struct {
 	query                   sessions.Query
 	since, until, cwd, sort string
@@ -68,7 +67,7 @@ func (f *filter) read(now time.Time, sorts ...sessions.Sort) (sessions.Query, er
 			}
 		}
 		if q.Sort == "" {
-			return q, cli.Usage("--sort %q is not a sort key", f.sort).WithHint("%s", words(sorts))
+			return q, cli.Usage("--sort %q is not a sort key", f.sort).WithHint("%s", cli.Words(sorts))
 		}
 	}
 	switch f.order {
@@ -86,22 +85,7 @@ func (f *filter) read(now time.Time, sorts ...sessions.Sort) (sessions.Query, er
 	return q, nil
 }
 
-func words(list []sessions.Sort) string {
-	text := ""
-	for i, s := range list {
-		switch {
-		case i == 0:
-		case i == len(list)-1:
-			text += " or "
-		default:
-			text += ", "
-		}
-		text += string(s)
-	}
-	return text
-}
-
-// sessions opens the conversations on disk.
+// open opens the conversations on disk.
 func open(app *cli.App) (*drawbar.Sessions, error) {
 	c, err := app.Client()
 	if err != nil {
@@ -110,7 +94,5 @@ func open(app *cli.App) (*drawbar.Sessions, error) {
 	return c.Sessions()
 }
 
-func orDash(s string) string { return cmp.Or(s, "-") }
-
-// cell is a text of an agent in one line, for a table.
+// cell returns a text in one line, without control characters.
 func cell(s string) string { return strings.Join(strings.Fields(cli.Printable(s)), " ") }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shownLines is how much of a tool's output is shown without --full.
+// shownLines is the number of lines of a tool's output that are shown without --full.
 const shownLines = 12
 
 func show(app *cli.App) *cobra.Command {
@@ -89,7 +89,7 @@ func (p *printer) session(s adapter.Session) {
 func (p *printer) message(indent string, m adapter.SessionMessage) {
 	head := string(m.Role)
 	if r := m.ToolResult; r != nil {
-		head = "result of " + orDash(r.ToolName)
+		head = "result of " + cli.Cell(r.ToolName)
 		if r.IsError {
 			head += " (failed)"
 		}
@@ -124,7 +124,7 @@ func (p *printer) input(input json.RawMessage) string {
 	return cli.Summarize(input)
 }
 
-// block writes a text with a mark in front of each line.
+// block writes a text with a mark before each line.
 func (p *printer) block(indent, mark, text string, cut bool) {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {

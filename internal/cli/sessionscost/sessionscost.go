@@ -1,4 +1,4 @@
-// Package sessionscost is "drawbar sessions cost": what all agents used, from the session files they keep.
+// Package sessionscost is "drawbar sessions cost": the usage of all agents, from their session files.
 package sessionscost
 
 import (
@@ -22,7 +22,7 @@ without a known price are counted and reported as unpriced: the sum is then too 
 
 Results are cached, so the next report reads only what is new.`
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var q sessions.CostQuery
 	var by, since, until, zone, cwd string
@@ -75,7 +75,7 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// moments reads the time zone, and the dates in it.
+// moments parses the time zone and the dates in it.
 func moments(q *sessions.CostQuery, zone, since, until string) error {
 	q.Location = time.Local
 	if zone != "" {
@@ -122,11 +122,7 @@ func show(app *cli.App, r sessions.Costs) {
 	line("total", r.Total)
 	w.Flush()
 	if n := r.Total.UnpricedCalls; n > 0 {
-		calls := "1 call has"
-		if n > 1 {
-			calls = fmt.Sprintf("%d calls have", n)
-		}
-		app.Notef("%s no known price (%s), so the sum is too low", calls, strings.Join(r.UnpricedModels, ", "))
+		app.Notef("%s no known price (%s), so the sum is too low", cli.Number(int(n), "call has", "calls have"), strings.Join(r.UnpricedModels, ", "))
 	}
 	if r.Files == 0 {
 		app.Notef("no session files were found; to see which agents are installed: drawbar agents detect")

@@ -1,4 +1,4 @@
-// Package skills is "drawbar skills" and "drawbar subagents": what agents find in folders by convention.
+// Package skills is "drawbar skills" and "drawbar subagents", which manage the folders where agents find them.
 package skills
 
 import (
@@ -9,12 +9,11 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
-	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/settings/skill"
 )
 
-// command is one of the two commands, which differ in their words only.
+// command is one of the two commands, which differ only in their texts.
 type command struct {
 	app    *cli.App
 	kind   skill.Kind
@@ -22,13 +21,13 @@ type command struct {
 	scope  string
 }
 
-// New makes the command for skills.
+// New returns the command for skills.
 func New(app *cli.App) *cobra.Command {
 	return (&command{app: app, kind: skill.Skill}).make("skills", "skills: folders with a SKILL.md", "DIRECTORY",
 		"  drawbar skills add ./review --agent claude --agent codex\n  drawbar skills list --agent gemini --scope project\n  drawbar run claude --skill ./review \"look at the last commit\"   # for one run only")
 }
 
-// NewSubagents makes the command for sub-agents.
+// NewSubagents returns the command for sub-agents.
 func NewSubagents(app *cli.App) *cobra.Command {
 	return (&command{app: app, kind: skill.Subagent}).make("subagents", "sub-agents: files with instructions for a helper", "FILE",
 		"  drawbar subagents add ./reviewer.md --agent claude --agent codex")
@@ -43,16 +42,17 @@ They are copied to the folder where each agent finds them, globally or in the pr
 	cmd.PersistentFlags().StringArrayVar(&c.agents, "agent", nil, "agent (repeatable; default for list and where: all that support them)")
 	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global or project (default: global for add and remove, both for list)")
 	c.app.DirFlag(cmd)
+	one := string(c.kind)
 	var o skill.Options
-	add := &cobra.Command{Use: "add " + source, Short: "Copy one to where agents look", Args: cli.Args(cobra.ExactArgs(1)),
+	add := &cobra.Command{Use: "add " + source, Short: "Copy a " + one + " into the agents' folders", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return c.add(args[0], o) }}
 	add.Flags().StringVar(&o.Name, "name", "", "name to use instead of its own")
-	add.Flags().BoolVar(&o.Force, "force", false, "replace an existing one of the same name")
+	add.Flags().BoolVar(&o.Force, "force", false, "replace an existing one with that name")
 	cmd.AddCommand(add,
-		&cobra.Command{Use: "list", Short: "List what agents find", Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return c.list() }},
-		&cobra.Command{Use: "remove NAME", Aliases: []string{"rm"}, Short: "Remove one", Args: cli.Args(cobra.ExactArgs(1)),
+		&cobra.Command{Use: "list", Short: "List the " + one + "s that agents find", Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return c.list() }},
+		&cobra.Command{Use: "remove NAME", Aliases: []string{"rm"}, Short: "Remove a " + one, Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return c.remove(args[0]) }},
-		&cobra.Command{Use: "where", Short: "Show the folders in which agents look", Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return c.where() }})
+		&cobra.Command{Use: "where", Short: "Show the folders that agents read", Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return c.where() }})
 	return cmd
 }
 
@@ -70,12 +70,8 @@ func (c *command) capability() string {
 	return "subagents"
 }
 
-// spots are the folders that the flags mean. An agent that is named and has none is an error that names those that have some.
+// spots returns the folders that the flags select. For a named agent without folders, the error lists the agents that have some.
 func (c *command) spots(change bool) ([]spot, error) {
-	client, err := c.app.Client()
-	if err != nil {
-		return nil, err
-	}
 	scopes := []adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject}
 	switch s := adapter.ConfigScope(c.scope); {
 	case s == adapter.ScopeGlobal || s == adapter.ScopeProject:
@@ -85,18 +81,14 @@ func (c *command) spots(change bool) ([]spot, error) {
 	case change:
 		scopes = scopes[:1]
 	}
-	var able []string
-	for _, info := range client.Adapters().List() {
-		if e, err := client.Adapters().Get(info.Agent); err == nil {
-			if _, ok := adapter.As[adapter.SkillKeeper](e.Adapter); ok {
-				able = append(able, info.Agent)
-			}
-		}
+	able, err := cli.Able[adapter.SkillKeeper](c.app)
+	if err != nil {
+		return nil, err
 	}
 	names := c.agents
 	if len(names) == 0 {
 		if change {
-			return nil, cli.Usage("which agent?").WithHint("--agent NAME; agents that support %s: %s", c.capability(), strings.Join(able, ", "))
+			return nil, cli.Usage("no agent is given").WithHint("--agent NAME; supported by: %s", strings.Join(able, ", "))
 		}
 		names = able
 	}
@@ -104,13 +96,13 @@ func (c *command) spots(change bool) ([]spot, error) {
 	if err != nil {
 		return nil, err
 	}
+	entries, err := c.app.Agents(names...)
+	if err != nil {
+		return nil, err
+	}
 	host := adapter.OSHost(cliagent.Spawn)
 	var list []spot
-	for _, name := range names {
-		e, err := client.Adapters().Get(name)
-		if err != nil {
-			return nil, err
-		}
+	for _, e := range entries {
 		keeper, ok := adapter.As[adapter.SkillKeeper](e.Adapter)
 		found := false
 		for _, s := range scopes {
@@ -127,15 +119,13 @@ func (c *command) spots(change bool) ([]spot, error) {
 			}
 		}
 		if !found {
-			err := execution.Errorf(execution.CodeCapability, "%s has no %s", e.Descriptor.Name, c.capability()).WithHint("agents that support them: %s", strings.Join(able, ", "))
-			err.Agent, err.Capability = e.Descriptor.Name, c.capability()
-			return nil, err
+			return nil, cli.Incapable[adapter.SkillKeeper](c.app, e, c.capability(), c.capability())
 		}
 	}
 	return list, nil
 }
 
-// item is something found, and where.
+// item is a skill or sub-agent with its agent and scope.
 type item struct {
 	Agent string              `json:"agent"`
 	Scope adapter.ConfigScope `json:"scope"`
@@ -160,28 +150,19 @@ func (c *command) list() error {
 	}
 	return c.app.Answer(items, func() {
 		if len(items) == 0 {
-			c.app.Notef("none found")
+			c.app.Notef("no %ss found", c.kind)
 			return
 		}
-		w := c.app.Table()
-		fmt.Fprintln(w, "AGENT\tSCOPE\tNAME\tDESCRIPTION\tPATH")
+		w := c.app.Table("AGENT", "SCOPE", "NAME", "DESCRIPTION", "PATH")
 		for _, i := range items {
 			text := i.Description
 			if i.Fault != "" {
 				text = "FAULTY: " + i.Fault
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Agent, i.Scope, i.Name, oneLine(text), i.Path)
+			w.Row(i.Agent, i.Scope, i.Name, cli.OneLine(text, 60), i.Path)
 		}
 		w.Flush()
 	})
-}
-
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:57]) + "..."
-	}
-	return s
 }
 
 func (c *command) add(src string, o skill.Options) error {
@@ -246,7 +227,7 @@ func (c *command) where() error {
 	return c.app.Answer(places, func() {
 		w := c.app.Table()
 		for _, p := range places {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", p.Agent, p.Scope, p.Dir)
+			w.Row(p.Agent, p.Scope, p.Dir)
 			for _, a := range p.Also {
 				fmt.Fprintf(w, "\t\t%s (read too)\n", a)
 			}

@@ -1,4 +1,4 @@
-// Package stop is "drawbar stop": end live runs and everything they started.
+// Package stop is "drawbar stop": it stops runs and their processes.
 package stop
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
@@ -30,14 +30,14 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-// limit is how long a stopped run may take until its record says so: a grace period and some.
+// limit is how long a stopped run may take to end, including its grace period.
 const limit = 30 * time.Second
 
 type outcome struct {
 	RunID execution.RunID   `json:"runId"`
 	State execution.Outcome `json:"state"`
 	Was   string            `json:"was"`                      // live or ended
-	Ended int               `json:"endedProcesses,omitempty"` // of a lost run, that still ran
+	Ended int               `json:"endedProcesses,omitempty"` // remaining processes of a lost run
 }
 
 func stop(ctx context.Context, app *cli.App, ids []string, force bool) error {
@@ -62,16 +62,16 @@ func stop(ctx context.Context, app *cli.App, ids []string, force bool) error {
 			_, err := s.Wait(wctx, string(run.ID))
 			cancel()
 			if err != nil && !errors.Is(err, runstore.ErrLost) {
-				return execution.Errorf(execution.CodeTimeout, "run %s does not end: %w", run.ID, err).WithHint("drawbar stop --force %s", run.ID)
+				return execution.Errorf(execution.CodeTimeout, "run %s did not end: %w", run.ID, err).WithHint("drawbar stop --force %s", run.ID)
 			}
 			if now, err := s.Get(string(run.ID)); err == nil {
 				o.State = now.State
 			}
 		}
 		if o.State == execution.OutcomeLost {
-			// Nobody drives it any more, but what it started may live.
+			// Its driver is gone, but its processes may still run.
 			if o.Ended, err = process.EndSurvivors(string(run.ID), limit); err != nil {
-				return execution.Errorf(execution.CodeTimeout, "run %s is lost, and its processes do not end: %w", run.ID, err).WithHint("drawbar stop %s", run.ID)
+				return execution.Errorf(execution.CodeTimeout, "run %s is lost, and its processes did not end: %w", run.ID, err).WithHint("drawbar stop %s", run.ID)
 			}
 		}
 		outcomes = append(outcomes, o)
@@ -79,10 +79,8 @@ func stop(ctx context.Context, app *cli.App, ids []string, force bool) error {
 	return app.Answer(outcomes, func() {
 		for _, o := range outcomes {
 			switch {
-			case o.Ended == 1:
-				app.Printf("%s %s; ended 1 process that was still running\n", o.RunID, o.State)
-			case o.Ended > 1:
-				app.Printf("%s %s; ended %d processes that were still running\n", o.RunID, o.State, o.Ended)
+			case o.Ended > 0:
+				app.Printf("%s %s; ended %s\n", o.RunID, o.State, cli.Number(o.Ended, "process that was still running", "processes that were still running"))
 			case o.Was == "ended":
 				app.Printf("%s had already ended: %s\n", o.RunID, o.State)
 			default:
@@ -92,7 +90,7 @@ func stop(ctx context.Context, app *cli.App, ids []string, force bool) error {
 	})
 }
 
-// end asks the run's own process; where that does not answer, it is signalled, but only if it is surely the same process.
+// end asks the run's process to abort the run. If it does not answer, it is signalled, but only if it is certainly the same process.
 func end(ctx context.Context, run runstore.Run, force bool) error {
 	pid, alive := run.Process()
 	if !force {

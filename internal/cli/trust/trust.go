@@ -1,10 +1,9 @@
-// Package trust is "drawbar trust": which projects may run what they bring.
+// Package trust is "drawbar trust": it shows, grants and revokes trust in the programs of a project.
 package trust
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +18,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var yes, list, revoke bool
 	cmd := &cobra.Command{
@@ -55,7 +54,7 @@ Trust does not cover what those programs read or start themselves, nor what agen
 			}
 			switch {
 			case revoke:
-				return forget(cmd.Context(), app, places)
+				return revokeAll(cmd.Context(), app, places)
 			case list:
 				return show(app, places)
 			}
@@ -75,7 +74,7 @@ type place struct {
 	Items []trust.Item
 }
 
-// find lists the places around a directory: that of .drawbar, and that of agentxchain.json. Usually they are one.
+// find returns the folders of .drawbar and agentxchain.json for a directory, which are usually the same.
 func find(app *cli.App, dir string) ([]place, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, cli.Usage("%s is not a directory", dir).WithHint("drawbar trust DIR")
@@ -112,12 +111,12 @@ func real(path string) string {
 	return path
 }
 
-// row is one item of the answer.
+// row is an item of the answer.
 type row struct {
 	Root string `json:"root"`
 	trust.Item
 	State string   `json:"state"`          // trusted, new or changed
-	Diff  []string `json:"diff,omitempty"` // of a changed one
+	Diff  []string `json:"diff,omitempty"` // of a changed item
 }
 
 func rows(app *cli.App, places []place) ([]row, error) {
@@ -157,11 +156,10 @@ func show(app *cli.App, places []place) error {
 			app.Notef("this project runs nothing of its own")
 			return
 		}
-		w := app.Table()
-		fmt.Fprintln(w, "STATE\tFILE\tPLACE\tRUNS")
+		w := app.Table("STATE", "FILE", "PLACE", "RUNS")
 		for _, r := range list {
 			runs, _, _ := strings.Cut(r.Runs, "\n")
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.State, r.File, r.Place, runs)
+			w.Row(r.State, r.File, r.Place, runs)
 		}
 		w.Flush()
 	})
@@ -193,7 +191,7 @@ func ask(ctx context.Context, app *cli.App, dir string, places []place, yes bool
 			}
 			return err
 		}
-		// What does not stand there any more is forgotten.
+		// Trust in items that no longer exist is removed.
 		if len(p.Items) > 0 && len(pending) > 0 {
 			if err := store.Trust(ctx, p.Root, p.Items, true); err != nil {
 				return err
@@ -209,7 +207,7 @@ func ask(ctx context.Context, app *cli.App, dir string, places []place, yes bool
 	})
 }
 
-func forget(ctx context.Context, app *cli.App, places []place) error {
+func revokeAll(ctx context.Context, app *cli.App, places []place) error {
 	store, err := app.TrustStore()
 	if err != nil {
 		return err

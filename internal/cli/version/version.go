@@ -11,7 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/first"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cli.Args(cobra.NoArgs),

@@ -1,4 +1,4 @@
-// Package wait is "drawbar wait": wait for runs, and exit as they did.
+// Package wait is "drawbar wait": it waits for runs and exits with the code of the first that did not complete.
 package wait
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 )
 
-// New makes the command.
+// New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
@@ -70,8 +70,5 @@ func wait(ctx context.Context, app *cli.App, ids []string) error {
 			app.Printf("%s %s\n", r.RunID, line)
 		}
 	})
-	if err == nil && code != 0 {
-		return &exitcode.Error{Code: code, Silent: true}
-	}
-	return err
+	return exitcode.If(code != 0, code, err)
 }

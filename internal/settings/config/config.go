@@ -357,9 +357,6 @@ func (c *Config) AllIgnored() []string {
 	return list
 }
 
-// Skipped returns which .drawbar directories were skipped because they belong to another user.
-func (c *Config) Skipped() []string { return slices.Clone(c.dirs.Skipped) }
-
 // Dirs returns the directories that the configuration was read from.
 func (c *Config) Dirs() Dirs { return c.dirs }
 

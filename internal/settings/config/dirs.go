@@ -54,8 +54,12 @@ func (d Dirs) Within(s Scope) (string, error) {
 	return d.Root, nil
 }
 
-// ReadProject reads a file below Project. A missing file, or one of another user, is fs.ErrNotExist.
-func (d Dirs) ReadProject(name string) ([]byte, error) {
+// ReadFile reads a file of a scope: one of this user, or one below Project. A missing file, or a project's file of another user, is
+// fs.ErrNotExist.
+func (d Dirs) ReadFile(s Scope, name string) ([]byte, error) {
+	if s != ScopeProject {
+		return repofile.Own(filepath.Join(d.User, name), maxFile)
+	}
 	if d.theirs != "" {
 		return nil, fs.ErrNotExist
 	}
@@ -195,12 +199,10 @@ func isDir(path string) bool {
 // readLayer reads the configuration file of a scope. A missing file is an empty layer.
 func (d Dirs) readLayer(scope Scope) (layer, error) {
 	l := layer{scope: scope, path: d.UserFile(), raw: map[string]json.RawMessage{}}
-	read := func() ([]byte, error) { return repofile.Own(l.path, maxFile) }
 	if scope == ScopeProject {
 		l.path = d.ProjectFile()
-		read = func() ([]byte, error) { return d.ReadProject("config.json") }
 	}
-	data, err := read()
+	data, err := d.ReadFile(scope, "config.json")
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return l, nil

@@ -236,8 +236,8 @@ func TestAnotherUsersDirectoryIsPassedOver(t *testing.T) {
 		work := p.work
 		for _, p.work = range []string{work, root} {
 			c := p.read()
-			if run, err := c.Run("claude"); err != nil || run.Model != "" || len(c.Skipped()) != 1 || !strings.Contains(c.Skipped()[0], "4242") {
-				t.Errorf("%s, in %s: got %+v, %v, %q", path, p.work, run, err, c.Skipped())
+			if run, err := c.Run("claude"); err != nil || run.Model != "" || len(c.Dirs().Skipped) != 1 || !strings.Contains(c.Dirs().Skipped[0], "4242") {
+				t.Errorf("%s, in %s: got %+v, %v, %q", path, p.work, run, err, c.Dirs().Skipped)
 			}
 			if _, err := c.Dirs().Within(ScopeProject); (execution.CodeOf(err) == execution.CodeUntrusted) != (p.work == root) {
 				t.Errorf("%s, in %s: writing: %v", path, p.work, err)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/exactjson"
-	"github.com/drawbar/drawbar/internal/base/repofile"
 )
 
 // Profile describes a profile by name (agent-mux specification, ProfileEntry).
@@ -212,13 +211,7 @@ func (p Profiles) notFound(name string) error {
 // read reads and validates one file. A missing file is fs.ErrNotExist.
 func (p Profiles) read(s Scope, name string) (Options, error) {
 	path := p.Path(s, name)
-	var data []byte
-	var err error
-	if s == ScopeProject {
-		data, err = p.Dirs.ReadProject("profiles/" + name + ".json")
-	} else {
-		data, err = repofile.Own(path, maxFile)
-	}
+	data, err := p.Dirs.ReadFile(s, "profiles/"+name+".json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

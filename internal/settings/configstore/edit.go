@@ -47,7 +47,7 @@ func Edit(ctx context.Context, file string, format configfile.Format, change fun
 	if o.Mode == 0 {
 		o.Mode = 0o600
 	}
-	if err := makeDir(filepath.Dir(file), o); err != nil {
+	if err := MakeDir(filepath.Dir(file), o.Within, o.Mode|o.Mode>>2&0o111); err != nil {
 		return false, err
 	}
 	target, err := follow(file, o.Within)

@@ -10,18 +10,18 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// makeDir creates the directory of a file and its missing parents.
-func makeDir(dir string, o Options) error {
-	if o.Within != "" {
-		real, inside, err := realPath(dir, o.Within)
+// MakeDir creates a directory and its missing parents. It must not lead out of within unless that is empty.
+func MakeDir(dir, within string, mode fs.FileMode) error {
+	if within != "" {
+		real, inside, err := realPath(dir, within)
 		if err != nil {
 			return err
 		}
 		if !inside {
-			return outside(dir, real, o.Within)
+			return outside(dir, real, within)
 		}
 	}
-	if err := os.MkdirAll(dir, o.Mode|o.Mode>>2&0o111); err != nil {
+	if err := os.MkdirAll(dir, mode); err != nil {
 		return failed("create the directory", dir, err)
 	}
 	return nil

@@ -17,7 +17,6 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/exactjson"
 	"github.com/drawbar/drawbar/internal/base/lazy"
-	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 	"github.com/drawbar/drawbar/internal/settings/trust"
@@ -167,10 +166,7 @@ func FilesIn(dirs config.Dirs) Files {
 	return f
 }
 
-const (
-	fileName = "hooks.json"
-	maxFile  = 1 << 20
-)
+const fileName = "hooks.json"
 
 // ReadScope reads one hooks.json; a missing file has no registrations.
 func (f Files) ReadScope(s adapter.ConfigScope) ([]Registration, error) {
@@ -178,13 +174,7 @@ func (f Files) ReadScope(s adapter.ConfigScope) ([]Registration, error) {
 	if path == "" {
 		return nil, nil
 	}
-	var data []byte
-	var err error
-	if s == project {
-		data, err = f.dirs.ReadProject(fileName)
-	} else {
-		data, err = repofile.Own(path, maxFile)
-	}
+	data, err := f.dirs.ReadFile(config.Scope(s), fileName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil

@@ -150,33 +150,3 @@ func place(temp, target string, force bool) error {
 	}
 	return nil
 }
-
-// prepare creates the target folder. In a project it must not lead out of it.
-func prepare(dir, project string) error {
-	if project != "" {
-		root, err := filepath.EvalSymlinks(project)
-		if err != nil {
-			return execution.Errorf(execution.CodeConfig, "check the project: %w", err)
-		}
-		for at := dir; ; at = filepath.Dir(at) {
-			real, err := filepath.EvalSymlinks(at)
-			if errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
-				if _, lerr := os.Lstat(at); lerr == nil {
-					return execution.Errorf(execution.CodeConfig, "%s is a link that leads nowhere", at)
-				}
-				continue
-			}
-			if err != nil {
-				return execution.Errorf(execution.CodeConfig, "check %s: %w", at, err)
-			}
-			if !within(real, root) {
-				return execution.Errorf(execution.CodeConfig, "%s leads out of the project %s, to %s", at, project, real)
-			}
-			break
-		}
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return execution.Errorf(execution.CodeConfig, "create the folder: %w", err)
-	}
-	return nil
-}

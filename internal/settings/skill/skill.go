@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/settings/configstore"
 )
 
 // Kind is a skill (a folder) or a sub-agent (a file).
@@ -143,7 +144,7 @@ func Add(kind Kind, src string, f adapter.Folder, o Options) (Item, error) {
 	if o.Name != "" {
 		name = o.Name
 	}
-	if err := prepare(f.Dir, f.Within); err != nil {
+	if err := configstore.MakeDir(f.Dir, f.Within, 0o755); err != nil {
 		return Item{}, err
 	}
 	target := filepath.Join(f.Dir, name+f.Suffix)
@@ -256,7 +257,7 @@ func Remove(kind Kind, name string, f adapter.Folder) (string, error) {
 	case err != nil:
 		return "", execution.Errorf(execution.CodeConfig, "check %s: %w", target, err)
 	}
-	if err := prepare(f.Dir, f.Within); err != nil {
+	if err := configstore.MakeDir(f.Dir, f.Within, 0o755); err != nil {
 		return "", err
 	}
 	if kind == Skill && info.IsDir() {

@@ -1,4 +1,4 @@
-// Package ahead starts the keeper of an agent before the packages of the commands are initialized. It belongs into main.
+// Package ahead starts the keeper of an agent before the packages of the commands are initialized. Only main imports it.
 package ahead
 
 import (

@@ -1,5 +1,5 @@
-// Package relay does the work of an agent's hook, for which the program is started at every tool call, before the packages of its
-// commands are initialized. It belongs into main.
+// Package relay runs the command of an agent's hook, which starts this program for every tool call, before the packages of the
+// commands are initialized. Only main imports it.
 package relay
 
 import "github.com/drawbar/drawbar/adapter/kit/hookrelay"

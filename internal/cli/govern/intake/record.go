@@ -89,8 +89,9 @@ func record(app *cli.App) *cobra.Command {
 	var stdin bool
 	cmd := &cobra.Command{
 		Use: "record", Short: "Record an event, which creates an intent",
-		Example: `  drawbar govern intake record --source ci_failure --signal '{"job":"test"}' --evidence '{"type":"url","value":"https://ci.example/1"}'`,
-		Args:    cli.Args(cobra.NoArgs),
+		Example: `  drawbar govern intake record --source ci_failure --signal '{"job":"test"}' \
+    --evidence '{"type":"url","value":"https://ci.example/1"}'`,
+		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch given := []bool{file != "", stdin, s.Source != ""}; {
 			case len(slices.DeleteFunc(given, func(b bool) bool { return !b })) != 1:

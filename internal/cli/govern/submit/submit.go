@@ -24,7 +24,7 @@ func New(app *cli.App) *cobra.Command {
 		Long: "Submit a person's turn. It is validated before it is staged; ids and the files that changed according to git are filled in. " +
 			"With flags,\nnothing is asked; --edit opens a form in your editor ($VISUAL, else $EDITOR); --form prints the form and " +
 			"--from reads it; without\nany of them, the questions are asked on the terminal.",
-		Example: `  drawbar govern submit --summary "The plan is written" --objection "medium: an empty name is not specified" --phase implementation
+		Example: `  drawbar govern submit --summary "The plan is written" --objection "medium: an empty name is not specified"
   drawbar govern submit --edit
   drawbar govern submit --form > turn.yaml   # fill it in, then
   drawbar govern submit --from turn.yaml`,
