@@ -126,12 +126,12 @@ func (l *Ledger) closeAudit() error {
 	if err != nil || !there {
 		return err
 	}
-	tail, err := readTail(l.disk)
+	tail, err := l.end()
 	if err != nil || tail.seq == 0 || size == tail.ends[protocol.HookAuditFile] || size == l.auditForeign {
 		return err
 	}
 	var chain []byte
-	if err := l.coverAudit(tail, &chain); err != nil {
+	if err := l.coverAudit(tail.clone(), &chain); err != nil {
 		return err
 	}
 	at, _, err := l.disk.stat(protocol.ChainFile)

@@ -190,6 +190,15 @@ func (t *chainTail) spans() []span {
 	return s
 }
 
+// end is the end of the chain. The caller does not change it.
+func (l *Ledger) end() (*chainTail, error) {
+	size, _, err := l.disk.stat(protocol.ChainFile)
+	if err == nil && (l.tail == nil || l.tail.size != size) {
+		l.tail, err = readTail(l.disk)
+	}
+	return l.tail, err
+}
+
 // readTail reads the end of the chain, back to the last mark. A missing chain starts with its first entry.
 func readTail(d *disk) (*chainTail, error) {
 	t := &chainTail{ends: map[string]int64{}, whole: map[string]string{}}

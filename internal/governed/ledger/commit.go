@@ -238,15 +238,12 @@ func (l *Ledger) newBatch(tx *Tx) (*batch, error) {
 		b.sizes[file] = size
 	}
 	b.chainAt = b.sizes[protocol.ChainFile]
-	if l.tail == nil || l.tail.size != b.chainAt {
-		var err error
-		if l.tail, err = readTail(l.disk); err != nil {
-			return nil, err
-		}
+	tail, err := l.end()
+	if err != nil {
+		return nil, err
 	}
-	b.tail = l.tail.clone()
+	b.tail = tail.clone()
 	var adopted, short []string
-	var err error
 	b.chain, adopted, short, err = b.tail.begin(l.disk, protocol.At(tx.Now), b.sizes, l.prior)
 	if err != nil {
 		return nil, err

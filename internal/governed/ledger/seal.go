@@ -28,7 +28,7 @@ func (t *chainTail) seal(out, state []byte) ([]byte, error) {
 // transaction restored, because rules do not bind a worker that can write the state. The original, which does not know
 // the chain, also writes lines; if it continued the run, its state is adopted.
 func (l *Ledger) checkState() error {
-	tail, err := readTail(l.disk)
+	tail, err := l.end()
 	if err != nil || tail.state == "" || tail.state == l.view.stateMark {
 		return err
 	}
@@ -178,7 +178,7 @@ func (l *Ledger) displaceForeign() error {
 	if !l.opts.NoForeign {
 		return nil
 	}
-	tail, err := readTail(l.disk)
+	tail, err := l.end()
 	if err != nil || tail.seq == 0 {
 		return err
 	}
@@ -243,7 +243,7 @@ func (l *Ledger) unreadable(cause error) (*View, error) {
 	if !errors.As(cause, &typed) || typed.Code != execution.CodeParse {
 		return nil, cause
 	}
-	tail, err := readTail(l.disk)
+	tail, err := l.end()
 	if err != nil || tail.state == "" {
 		return nil, cause
 	}

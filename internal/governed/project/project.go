@@ -1,12 +1,14 @@
 package project
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -95,8 +97,11 @@ func Find(dir string) (root string, err error) {
 	}
 }
 
+// loaded is the last project that Load returned: a command loads its own several times.
+var loaded atomic.Pointer[Project]
+
 // Load reads and checks the configuration of the project in root. The error is a CONFIG_ERROR; if the file
-// could be read, it wraps an *InvalidError with every problem.
+// could be read, it wraps an *InvalidError with every problem. Callers share the project and do not change it.
 func Load(root string) (*Project, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -106,11 +111,16 @@ func Load(root string) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p := loaded.Load(); p != nil && p.Root == abs && bytes.Equal(p.Raw, data) {
+		return p, nil
+	}
 	c, problems := charter.Decode(data)
 	if len(charter.Errors(problems)) > 0 || c == nil {
 		return nil, (&InvalidError{File: filepath.Join(abs, protocol.ConfigFile), Problems: problems}).refusal()
 	}
-	return &Project{Root: abs, Raw: data, Config: charter.Normalize(c), Declared: c, Warnings: charter.Warnings(problems)}, nil
+	p := &Project{Root: abs, Raw: data, Config: charter.Normalize(c), Declared: c, Warnings: charter.Warnings(problems)}
+	loaded.Store(p)
+	return p, nil
 }
 
 // Prompts returns the configured prompts of roles that do not exist: their turns run without instructions.

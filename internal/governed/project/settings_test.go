@@ -146,7 +146,7 @@ func TestSetRefuses(t *testing.T) {
 		"no JSON":             {"policies", "[", "requires JSON"},
 		"below a text":        {"project.name.first", "x", "no key"},
 		"no key":              {"", "x", "name the key"},
-		"an open quote":       {`budget.cost_rates."a.b`, "x", "does not end"},
+		"an open quote":       {`budget.cost_rates."a.b`, "x", "unterminated"},
 		"an empty key":        {"project..name", "x", "empty key"},
 		"what cannot be":      {"schema_version", "2.0", "1.0"},
 	} {
