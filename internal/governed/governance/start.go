@@ -149,13 +149,11 @@ func (s *step) summary() protocol.RunSummary {
 	return sum
 }
 
-// accepted are the entries of accepted turns.
+// accepted returns the entries of accepted turns. Usually these are all, and callers share them.
 func accepted(history []protocol.HistoryEntry) []protocol.HistoryEntry {
-	var all []protocol.HistoryEntry
-	for _, h := range history {
-		if !strings.EqualFold(h.Status, protocol.StatusReissued) {
-			all = append(all, h)
-		}
+	reissued := func(h protocol.HistoryEntry) bool { return strings.EqualFold(h.Status, protocol.StatusReissued) }
+	if !slices.ContainsFunc(history, reissued) {
+		return slices.Clip(history)
 	}
-	return all
+	return slices.DeleteFunc(slices.Clone(history), reissued)
 }

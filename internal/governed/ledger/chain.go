@@ -295,7 +295,7 @@ func eachLineBackward(f io.ReaderAt, size int64, fn func(line []byte) (bool, err
 // digest hashes a range of a file and counts its lines.
 func digest(r io.Reader, length int64) (sum string, lines int64, err error) {
 	h := sha256.New()
-	n, err := io.CopyBuffer(io.MultiWriter(h, (*lineCounter)(&lines)), io.LimitReader(r, length), make([]byte, 64<<10))
+	n, err := io.CopyBuffer(io.MultiWriter(h, (*lineCounter)(&lines)), io.LimitReader(r, length), make([]byte, min(length, 64<<10)+1))
 	if err == nil && n < length {
 		err = io.ErrUnexpectedEOF
 	}

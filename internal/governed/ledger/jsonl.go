@@ -29,7 +29,7 @@ type lineReader struct {
 }
 
 func newLineReader(r io.Reader) *lineReader {
-	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: maxLine}
+	return &lineReader{r: bufio.NewReaderSize(r, 16<<10), max: maxLine}
 }
 
 // next returns the next line, io.EOF after the last.

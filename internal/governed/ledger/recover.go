@@ -185,8 +185,8 @@ func (l *Ledger) mendTail(file string) error {
 
 // lastLine finds the offset of the last line of a file.
 func lastLine(f io.ReaderAt, size int64) (int64, error) {
-	const block = 64 << 10
-	for at := size; at > 0; {
+	block := int64(1 << 10) // most lines are short
+	for at := size; at > 0; block = min(4*block, 64<<10) {
 		n := min(at, block)
 		buf := make([]byte, n)
 		if _, err := f.ReadAt(buf, at-n); err != nil && !errors.Is(err, io.EOF) {
