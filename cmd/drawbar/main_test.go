@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	drawbar.Supervise() // in the role of a supervisor this binary is no test
-	testenv.Setup(3)
+	testenv.Setup(4)
 	testscript.Main(m, map[string]func(){"drawbar": main, "acp-agent": playACP, "governed-agent": playGoverned})
 }
 
