@@ -27,7 +27,7 @@ func Builtins() []Descriptor {
 	defer builtins.mu.Unlock()
 	byName := map[string]Descriptor{}
 	for _, describe := range builtins.list {
-		d := describe().Clone()
+		d := describe().completed()
 		byName[d.Name] = d
 	}
 	list := make([]Descriptor, 0, len(byName))

@@ -1,7 +1,6 @@
 package adapter
 
 import (
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -152,27 +151,4 @@ func (s ConfigSchema) Field(name string) (ConfigField, bool) {
 		return ConfigField{}, false
 	}
 	return s.Fields[i], true
-}
-
-func (s ConfigSchema) clone() ConfigSchema {
-	s.Fields = cloneList(s.Fields)
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		f.Enum, f.Values = slices.Clone(f.Enum), slices.Clone(f.Values)
-		f.Min, f.Max = cloneNumber(f.Min), cloneNumber(f.Max)
-	}
-	s.ConfigFiles, s.ProjectConfigFiles = cloneList(s.ConfigFiles), cloneList(s.ProjectConfigFiles)
-	s.Files = slices.Clone(s.Files)
-	for i := range s.Files {
-		s.Files[i].Prefix = slices.Clone(s.Files[i].Prefix)
-	}
-	if s.MCP != nil {
-		m := MCPShape{Kinds: slices.Clone(s.MCP.Kinds)}
-		for i := range m.Kinds {
-			m.Kinds[i].Aliases = slices.Clone(m.Kinds[i].Aliases)
-			m.Kinds[i].Constant = maps.Clone(m.Kinds[i].Constant)
-		}
-		s.MCP = &m
-	}
-	return s
 }

@@ -2,11 +2,10 @@ package adapter
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/deepcopy"
 	ver "github.com/drawbar/drawbar/internal/base/version"
 )
 
@@ -33,46 +32,16 @@ type Descriptor struct {
 
 // Clone returns a copy that shares no memory with d, with the agent's name as the default of other names. Lists
 // on the wire are never nil in it.
-func (d Descriptor) Clone() Descriptor {
-	d.Aliases = slices.Clone(d.Aliases)
-	d.TestedVersions = slices.Clone(d.TestedVersions)
-	d.Models = cloneModels(d.Models)
-	d.Config = d.Config.clone()
+func (d Descriptor) Clone() Descriptor { return deepcopy.Of(d).completed() }
+
+func (d Descriptor) completed() Descriptor {
 	d.DisplayName, d.Config.Agent = cmp.Or(d.DisplayName, d.Name), cmp.Or(d.Config.Agent, d.Name)
-	d.Install = cloneList(d.Install)
-	for i := range d.Install {
-		d.Install[i].Requires = slices.Clone(d.Install[i].Requires)
-	}
-	d.HostSignals = slices.Clone(d.HostSignals)
-	d.HostTraces = slices.Clone(d.HostTraces)
-	d.HostMetadata = maps.Clone(d.HostMetadata)
-	d.Keys = slices.Clone(d.Keys)
+	d.Models, d.Install, d.Config.Fields = listed(d.Models), listed(d.Install), listed(d.Config.Fields)
+	d.Config.ConfigFiles, d.Config.ProjectConfigFiles = listed(d.Config.ConfigFiles), listed(d.Config.ProjectConfigFiles)
 	return d
 }
 
-func cloneList[T any](list []T) []T { return append([]T{}, list...) }
-
-func cloneModels(models []execution.Model) []execution.Model {
-	models = cloneList(models)
-	for i := range models {
-		m := &models[i]
-		m.Aliases = slices.Clone(m.Aliases)
-		m.ThinkingEfforts = slices.Clone(m.ThinkingEfforts)
-		if m.Price != nil {
-			p := *m.Price
-			p.CacheRead, p.CacheWrite, p.CacheWrite1h, p.Thinking = cloneNumber(p.CacheRead), cloneNumber(p.CacheWrite), cloneNumber(p.CacheWrite1h), cloneNumber(p.Thinking)
-			m.Price = &p
-		}
-	}
-	return models
-}
-
-func cloneNumber(n *float64) *float64 {
-	if n == nil {
-		return nil
-	}
-	return new(*n)
-}
+func listed[T any](list []T) []T { return append([]T{}, list...) }
 
 // Untested returns the warning about a version outside the tested ones, empty for a tested version or if
 // nothing is known.

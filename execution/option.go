@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/drawbar/drawbar/internal/base/deepcopy"
 )
 
 // Option is a row of the table of run options: what validation, copies, defaults, configuration files,
@@ -176,7 +178,7 @@ func (o Option) Merged() bool {
 // WithDefaults fills the zero fields of o from d: maps are merged, other values are copied whole, and values
 // that contradict o are skipped. Options of a single run are not copied; see ReachDefaults.
 func (o RunOptions) WithDefaults(d RunOptions) RunOptions {
-	out, d := o.clone(), d.clone()
+	out, d := deepcopy.Of(o), deepcopy.Of(d)
 	for _, row := range options {
 		if !row.In(ReachDefaults) || row.Group != "" && len(o.stated(row.Group)) > 0 {
 			continue
@@ -204,45 +206,6 @@ func (o RunOptions) stated(group string) (names []string) {
 		}
 	}
 	return names
-}
-
-// clone copies what the options refer to, except free-form values in maps.
-func (o RunOptions) clone() RunOptions {
-	for _, row := range options {
-		v := row.of(&o)
-		v.Set(deepCopy(v))
-	}
-	return o
-}
-
-func deepCopy(v reflect.Value) reflect.Value {
-	if k := v.Kind(); (k == reflect.Pointer || k == reflect.Slice || k == reflect.Map) && v.IsNil() {
-		return v
-	}
-	c := reflect.New(v.Type()).Elem()
-	switch v.Kind() {
-	case reflect.Pointer:
-		c.Set(reflect.New(v.Type().Elem()))
-		c.Elem().Set(deepCopy(v.Elem()))
-	case reflect.Slice:
-		c.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-		reflect.Copy(c, v)
-		for i := 0; v.Type().Elem().Kind() == reflect.Struct && i < v.Len(); i++ {
-			c.Index(i).Set(deepCopy(v.Index(i)))
-		}
-	case reflect.Map:
-		c.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
-		for key, item := range v.Seq2() {
-			c.SetMapIndex(key, item)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			c.Field(i).Set(deepCopy(v.Field(i)))
-		}
-	default:
-		return v
-	}
-	return c
 }
 
 // check validates the option's value by its row alone: words, bounds, contradictions.

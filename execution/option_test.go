@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/drawbar/drawbar/internal/base/deepcopy"
 )
 
 // TestOptionTable holds the table to the type and to itself.
@@ -99,7 +101,7 @@ func full(t *testing.T) RunOptions {
 // TestCloneSharesNothing changes everything that a copy refers to, and looks at the original.
 func TestCloneSharesNothing(t *testing.T) {
 	o := full(t)
-	c := o.clone()
+	c := deepcopy.Of(o)
 	if !reflect.DeepEqual(c, o) {
 		t.Fatalf("got %+v, want %+v", c, o)
 	}

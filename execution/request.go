@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/drawbar/drawbar/internal/base/deepcopy"
 )
 
 // Request asks for one turn, or for a conversation of turns if Run.Interactive is set. It combines the request
@@ -157,38 +159,7 @@ type ToolResult struct {
 
 // Clone returns a copy with its own slices and maps; nested free-form values are shared and must not be
 // changed.
-func (r Request) Clone() Request {
-	c := r
-	c.Message.Attachments = append([]Attachment(nil), r.Message.Attachments...)
-	c.Tools = append([]Tool(nil), r.Tools...)
-	if r.Context != nil {
-		x := *r.Context
-		x.Blocks = append([]ContextBlock(nil), r.Context.Blocks...)
-		c.Context = &x
-	}
-	if r.Continuation != nil {
-		x := *r.Continuation
-		c.Continuation = &x
-	}
-	if r.Requirements != nil {
-		x := *r.Requirements
-		c.Requirements = &x
-	}
-	c.Metadata = cloneMap(r.Metadata)
-	c.Run = r.Run.clone()
-	return c
-}
-
-func cloneMap[V any](m map[string]V) map[string]V {
-	if m == nil {
-		return nil
-	}
-	c := make(map[string]V, len(m))
-	for k, v := range m {
-		c[k] = v
-	}
-	return c
-}
+func (r Request) Clone() Request { return deepcopy.Of(r) }
 
 // Validate checks the request without accessing files or the backend. It reports all problems at once, as an
 // *Error with code VALIDATION_ERROR.

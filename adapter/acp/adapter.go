@@ -27,26 +27,22 @@ func Descriptor() adapter.Descriptor {
 }
 
 // Adapter runs any ACP agent. It is stateless and safe for concurrent use.
-type Adapter struct{ adapter.Adapter }
+type Adapter struct{ cliagent.Embedded }
 
 var (
 	_ adapter.Prober    = Adapter{}
 	_ adapter.AuthGuide = Adapter{}
-	_ adapter.Unwrapper = Adapter{}
 )
 
 // New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{cliagent.New(acpagent.Join(cliagent.Spec{
+	return Adapter{cliagent.Embedded{Adapter: cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
 		Capabilities: capabilities,
 		Linger:       time.Second, // some agents never exit by themselves
 		InstallHint:  "is it installed, and on the PATH? Behind -- stands the program and its arguments",
-	}, acpagent.Spec{Name: name, Spawn: spawn, ToolName: toolName, FailedText: failedText}, nil), opts)}
+	}, acpagent.Spec{Name: name, Spawn: spawn, ToolName: toolName, FailedText: failedText}, nil), opts)}}
 }
-
-// Unwrap returns the kit's adapter, which has the optional interfaces of a run.
-func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }
 
 // spawn returns the request's command line.
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {

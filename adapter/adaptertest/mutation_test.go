@@ -219,8 +219,8 @@ var mutations = map[string][]func(t *testing.T, b *broken){
 	"request-unchanged": {
 		func(_ *testing.T, b *broken) {
 			b.Script = func(c *at.Call) execution.Result {
-				if c.Request.Context != nil {
-					c.Request.Context.Blocks[0].Metadata["key"] = "scribbled"
+				if nested, ok := c.Request.Metadata["nested"].(map[string]any); ok {
+					nested["key"] = "scribbled"
 				}
 				return at.Play(c)
 			}

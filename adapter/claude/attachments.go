@@ -3,7 +3,6 @@ package claude
 import (
 	"encoding/base64"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
@@ -15,41 +14,33 @@ func attachments(list []execution.Attachment) ([]any, error) {
 }
 
 func attachment(a execution.Attachment) (any, error) {
-	title := cliagent.AttachmentName(a)
 	if isAddress(a) {
 		source := map[string]any{"type": "url", "url": a.URL}
 		switch cliagent.MediaOf(cliagent.MediaType(a)) {
 		case cliagent.MediaImage:
 			return map[string]any{"type": "image", "source": source}, nil
 		case cliagent.MediaPDF:
-			return map[string]any{"type": "document", "source": source, "title": title}, nil
+			return map[string]any{"type": "document", "source": source, "title": cliagent.AttachmentName(a)}, nil
 		}
 		return nil, fmt.Errorf("a URL must lead to a PNG, JPEG, GIF or WebP image or a PDF; state its mimeType if the name does not tell")
 	}
-	data, err := cliagent.AttachmentContent(a)
+	r, err := cliagent.ReadAttachment(a)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(data) == 0: // the model API refuses an empty document
+	case len(r.Data) == 0: // the model API refuses an empty document
 		return nil, fmt.Errorf("%s is empty", a.FilePath)
 	}
-	mediaType := cliagent.MediaType(a)
-	if cliagent.MediaOf(mediaType) == cliagent.MediaUnknown {
-		mediaType = cliagent.SniffMedia(data)
-	}
-	switch cliagent.MediaOf(mediaType) {
+	switch r.Kind {
 	case cliagent.MediaImage:
-		return map[string]any{"type": "image", "source": encoded(mediaType, data)}, nil
+		return map[string]any{"type": "image", "source": encoded(r.MediaType, r.Data)}, nil
 	case cliagent.MediaPDF:
-		return map[string]any{"type": "document", "source": encoded(mediaType, data), "title": title}, nil
+		return map[string]any{"type": "document", "source": encoded(r.MediaType, r.Data), "title": r.Title}, nil
 	case cliagent.MediaText:
-		if !utf8.Valid(data) {
-			return nil, fmt.Errorf("%s is not UTF-8 text", title)
-		}
-		return map[string]any{"type": "document", "title": title,
-			"source": map[string]any{"type": "text", "media_type": "text/plain", "data": string(data)}}, nil
+		return map[string]any{"type": "document", "title": r.Title,
+			"source": map[string]any{"type": "text", "media_type": "text/plain", "data": string(r.Data)}}, nil
 	}
-	return nil, fmt.Errorf("%s has the media type %s; claude takes PNG, JPEG, GIF and WebP images, PDF and text", title, mediaType)
+	return nil, fmt.Errorf("%s has the media type %s; claude takes PNG, JPEG, GIF and WebP images, PDF and text", r.Title, r.MediaType)
 }
 
 // isAddress reports whether the model API has to download the attachment.

@@ -58,7 +58,7 @@ func Descriptor() adapter.Descriptor {
 
 // Adapter drives Claude Code. It is stateless and safe for concurrent use.
 type Adapter struct {
-	adapter.Adapter
+	cliagent.Embedded
 	sessionfile.Store
 	declared.Of[declares]
 	declared.SearchOf[declares]
@@ -78,11 +78,9 @@ var table = declared.Table{
 	Skills: declared.Folders{Suffix: ".md"}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 
-var _ adapter.Unwrapper = Adapter{}
-
 // New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{Adapter: cliagent.New(cliagent.Spec{
+	return Adapter{Embedded: cliagent.Embedded{Adapter: cliagent.New(cliagent.Spec{
 		Name:         name,
 		Command:      "claude",
 		InstallHint:  "install it with: " + install,
@@ -94,8 +92,5 @@ func New(opts cliagent.Options) Adapter {
 		Narrow:       narrow,
 		ToolHook:     declared.ToolHook[declares](),
 		Keys:         keys,
-	}, opts), Store: sessions}
+	}, opts)}, Store: sessions}
 }
-
-// Unwrap returns the kit's adapter, which has the optional interfaces of a run.
-func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -11,48 +9,40 @@ import (
 
 // negotiate adds limitations that depend on the model, the session and the attachments.
 func negotiate(req execution.Request) []execution.Reason {
-	var reasons []execution.Reason
-	add := func(severity execution.Severity, code execution.ReasonCode, capability, format string, args ...any) {
-		reasons = append(reasons, execution.Reason{Code: code, Severity: severity, Capability: capability, Message: fmt.Sprintf(format, args...)})
-	}
+	reasons := cliagent.NewReasons(req)
 	run := req.Run
 	if run.ThinkingBudgetTokens > 0 && !oneOfModels(run.Model, budgeted) {
 		which := "the default model"
 		if run.Model != "" {
 			which = "model " + run.Model
 		}
-		add(execution.SeverityWarning, execution.ReasonOther, "thinkingBudgetTokens",
+		reasons.Add(execution.SeverityWarning, "thinkingBudgetTokens",
 			"%s thinks as much as it finds right; claude passes a budget on to %s only", which, strings.Join(budgeted, ", "))
 	}
 	if run.ThinkingEffort != "" && run.ThinkingBudgetTokens == 0 && oneOfModels(run.Model, effortless) {
-		add(execution.SeverityWarning, execution.ReasonOther, "thinking", "model %s has no thinking effort; it is ignored", run.Model)
+		reasons.Add(execution.SeverityWarning, "thinking", "model %s has no thinking effort; it is ignored", run.Model)
 	}
 	if run.ThinkingEffort != "" && run.ThinkingBudgetTokens > 0 {
-		add(execution.SeverityInfo, execution.ReasonOther, "thinking", "the thinking budget wins over the thinking effort")
+		reasons.Add(execution.SeverityInfo, "thinking", "the thinking budget wins over the thinking effort")
 	}
 	if run.Interactive && run.MaxTurns > 0 {
-		add(execution.SeverityInfo, execution.ReasonOther, "maxTurns", "claude counts the turn limit anew with each message")
+		reasons.Add(execution.SeverityInfo, "maxTurns", "claude counts the turn limit anew with each message")
 	}
 	if run.MaxBudgetUSD != nil && *run.MaxBudgetUSD == 0 {
-		add(execution.SeverityBlocking, execution.ReasonOther, "budget", "claude takes no budget of 0; state one above it, or none")
-	}
-	if req.Context != nil && len(req.Context.Structured) > 0 {
-		if _, err := json.Marshal(req.Context.Structured); err != nil {
-			add(execution.SeverityBlocking, execution.ReasonOther, "context", "the structured context is not JSON: %v", err)
-		}
+		reasons.Add(execution.SeverityBlocking, "budget", "claude takes no budget of 0; state one above it, or none")
 	}
 	if len(run.OutputSchema) > maxSchema {
 		if _, err := compactSchema(run.OutputSchema); err != nil {
-			add(execution.SeverityBlocking, execution.ReasonOther, "structuredOutput", "%v", err)
+			reasons.Add(execution.SeverityBlocking, "structuredOutput", "%v", err)
 		}
 	}
 	for i, a := range req.Message.Attachments {
 		switch kind := cliagent.MediaOf(cliagent.MediaType(a)); {
 		case kind == cliagent.MediaOther || kind == cliagent.MediaAudio:
-			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, fmt.Sprintf("attachments[%d]", i),
+			reasons.Refuse(i,
 				"attachment %s: claude takes PNG, JPEG, GIF and WebP images, PDF and text, no %s", cliagent.AttachmentTitle(a, i), cliagent.MediaType(a))
 		case isAddress(a) && kind != cliagent.MediaImage && kind != cliagent.MediaPDF:
-			add(execution.SeverityBlocking, execution.ReasonAttachmentsUnsupported, fmt.Sprintf("attachments[%d]", i),
+			reasons.Refuse(i,
 				"claude takes a URL of an image or a PDF only; state the mimeType if the name does not tell")
 		}
 	}

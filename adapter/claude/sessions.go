@@ -6,7 +6,6 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
-	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 var _ adapter.SessionStore = Adapter{}
@@ -20,7 +19,7 @@ var sessions = sessionfile.New(sessionfile.Format{
 	Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
 		return &sessionDecoder{b: b, c: c, main: c == b.Main}
 	},
-	Subagent: describeSubagent,
+	Subagent: sessionfile.DescribeSubagent,
 })
 
 func listSessions(l *sessionfile.Lister) {
@@ -51,25 +50,4 @@ func listSessions(l *sessionfile.Lister) {
 			l.Add(f, e)
 		}
 	}
-}
-
-// maxSubagentFile bounds the file that describes a sub-agent.
-const maxSubagentFile = 1 << 20
-
-type subagentForm struct {
-	_                                 jsonscan.Camel
-	AgentType, Description, ToolUseID jsonscan.Value
-}
-
-var subagentShape jsonscan.Shape[subagentForm]
-
-// describeSubagent reads the file next to a sub-agent's. Without it only the id is known.
-func describeSubagent(h adapter.Host, path string) adapter.Subagent {
-	a := adapter.Subagent{ID: strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "agent-"), ".jsonl")}
-	var v subagentForm
-	if text, err := sessionfile.ReadFile(h, strings.TrimSuffix(path, ".jsonl")+".meta.json",
-		maxSubagentFile); err == nil && subagentShape.Into(text, &v) {
-		a.Name, a.Description, a.ToolCallID = v.AgentType.Str(), v.Description.Str(), v.ToolUseID.Str()
-	}
-	return a
 }

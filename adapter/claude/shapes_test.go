@@ -14,7 +14,7 @@ func TestShapes(t *testing.T) {
 		"limitShape": &limitShape, "metaShape": &metaShape, "modelShape": &modelShape, "modelSumShape": &modelSumShape,
 		"patchShape": &patchShape, "progressShape": &progressShape, "recordShape": &recordShape, "responseShape": &responseShape,
 		"resultShape": &resultShape, "retryShape": &retryShape,
-		"sessionUsageShape": &sessionUsageShape, "shellShape": &shellShape, "subagentShape": &subagentShape, "taskShape": &taskShape,
+		"sessionUsageShape": &sessionUsageShape, "shellShape": &shellShape, "taskShape": &taskShape,
 		"usageLineShape": &usageLineShape, "usageShape": &usageShape, "userShape": &userShape,
 	})
 }

@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
-	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
-
-// callerTools is the name under which the kit serves the request's tools.
-const callerTools = "drawbar"
 
 // maxSchema fits into one argument with room to spare.
 const maxSchema = 100 << 10
@@ -44,7 +40,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if !run.Interactive && run.ApprovalMode != execution.ApprovalPrompt {
 		args = append(args, "--disallowedTools=AskUserQuestion") // nobody could answer
 	}
-	if allowed := allowedTools(req); allowed != "" {
+	if allowed := cliagent.AllowedTools(req); allowed != "" {
 		args = append(args, "--allowedTools="+allowed)
 	}
 	if run.Model != "" {
@@ -121,17 +117,6 @@ func handshake(freshPrompt bool) []byte {
 	return controlLine(handshakeID, request)
 }
 
-// allowedTools returns the caller's tools. The caller chose them, so they need no permission unless it says so.
-func allowedTools(req execution.Request) string {
-	var names []string
-	for _, t := range req.Tools {
-		if !t.RequiresApproval {
-			names = append(names, "mcp__"+callerTools+"__"+t.Name)
-		}
-	}
-	return strings.Join(names, ",")
-}
-
 // environment returns the settings that Claude takes from variables only.
 func environment(run execution.RunOptions) map[string]string {
 	env := map[string]string{
@@ -144,18 +129,10 @@ func environment(run execution.RunOptions) map[string]string {
 	if run.ThinkingBudgetTokens > 0 {
 		env["MAX_THINKING_TOKENS"] = strconv.Itoa(run.ThinkingBudgetTokens)
 	}
-	if limit := outputLimit(run); limit > 0 {
+	if limit := cliagent.OutputLimit(run); limit > 0 {
 		env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = strconv.Itoa(limit)
 	}
 	return env
-}
-
-// outputLimit returns the limit of output tokens; maxOutputTokens takes precedence over maxTokens.
-func outputLimit(run execution.RunOptions) int {
-	if run.MaxOutputTokens > 0 {
-		return run.MaxOutputTokens
-	}
-	return run.MaxTokens
 }
 
 // compactSchema returns the schema as one argument, the only way to pass it.

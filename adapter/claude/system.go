@@ -81,12 +81,8 @@ func (p *parser) begin(line []byte, s *cliagent.Sink) bool {
 
 // begun emits the session. Only the first session of a run continues another.
 func (p *parser) begun(id string, s *cliagent.Sink) {
-	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.Calls.Cwd}
-	if p.session == "" {
-		start = cliagent.Continued(p.req, start)
-	}
+	s.Begin(p.req, execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.Calls.Cwd})
 	p.session = id
-	s.BeginSession(start)
 }
 
 var retryShape jsonscan.Shape[struct{ Attempt, MaxRetries, RetryDelayMs, ErrorStatus, Error jsonscan.Value }]

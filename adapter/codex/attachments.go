@@ -2,7 +2,6 @@ package codex
 
 import (
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
@@ -18,8 +17,10 @@ type part struct {
 	text  string
 }
 
-// takes reports whether Codex may accept an attachment of this kind; unknown kinds depend on the content.
-func takes(kind cliagent.Media) bool {
+const takes = "PNG, JPEG, GIF and WebP images and text"
+
+// accepted reports whether Codex may accept an attachment of this kind; unknown kinds depend on the content.
+func accepted(kind cliagent.Media) bool {
 	return kind == cliagent.MediaUnknown || kind == cliagent.MediaImage || kind == cliagent.MediaText
 }
 
@@ -29,31 +30,24 @@ func parts(list []execution.Attachment) ([]part, error) {
 }
 
 func attachment(a execution.Attachment) (part, error) {
-	title, mediaType := cliagent.AttachmentName(a), cliagent.MediaType(a)
+	mediaType := cliagent.MediaType(a)
 	kind := cliagent.MediaOf(mediaType)
-	if !takes(kind) {
-		return part{}, fmt.Errorf("%s has the media type %s; codex takes PNG, JPEG, GIF and WebP images and text", title, mediaType)
+	if !accepted(kind) {
+		return part{}, fmt.Errorf("%s has the media type %s; codex takes %s", cliagent.AttachmentName(a), mediaType, takes)
 	}
 	if kind == cliagent.MediaImage && a.FilePath != "" {
 		return part{path: a.FilePath}, nil
 	}
-	data, err := cliagent.AttachmentContent(a)
-	if err != nil {
-		return part{}, err
-	}
-	if kind == cliagent.MediaUnknown {
-		mediaType = cliagent.SniffMedia(data)
-		kind = cliagent.MediaOf(mediaType)
-	}
+	r, err := cliagent.ReadAttachment(a)
 	switch {
-	case kind == cliagent.MediaImage && a.FilePath != "":
+	case err != nil:
+		return part{}, err
+	case r.Kind == cliagent.MediaImage && a.FilePath != "":
 		return part{path: a.FilePath}, nil
-	case kind == cliagent.MediaImage:
-		return part{image: cliagent.MakeDataURL(mediaType, data)}, nil
-	case kind == cliagent.MediaText && utf8.Valid(data):
-		return part{text: cliagent.FileBlock(title, string(data))}, nil
-	case kind == cliagent.MediaText:
-		return part{}, fmt.Errorf("%s is not UTF-8 text", title)
+	case r.Kind == cliagent.MediaImage:
+		return part{image: cliagent.MakeDataURL(r.MediaType, r.Data)}, nil
+	case r.Kind == cliagent.MediaText:
+		return part{text: cliagent.FileBlock(r.Title, string(r.Data))}, nil
 	}
-	return part{}, fmt.Errorf("%s is neither an image nor text; codex takes PNG, JPEG, GIF and WebP images and text", title)
+	return part{}, fmt.Errorf("%s is neither an image nor text; codex takes %s", r.Title, takes)
 }

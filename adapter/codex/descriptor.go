@@ -53,7 +53,7 @@ func Descriptor() adapter.Descriptor {
 
 // Adapter drives Codex. It is stateless and safe for concurrent use.
 type Adapter struct {
-	adapter.Adapter
+	cliagent.Embedded
 	sessionfile.Store
 	declared.Of[declares]
 	declared.SearchOf[declares]
@@ -76,15 +76,13 @@ var table = declared.Table{
 	Skills: declared.Folders{Suffix: ".toml", Also: []string{".agents"}, Note: trusted}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 
-var _ adapter.Unwrapper = Adapter{}
-
 // New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
 	e := settings{environ: opts.Environ}
 	if e.environ == nil {
 		e.environ = os.Environ
 	}
-	return Adapter{Adapter: cliagent.New(cliagent.Spec{
+	return Adapter{Embedded: cliagent.Embedded{Adapter: cliagent.New(cliagent.Spec{
 		Name:         name,
 		Command:      "codex",
 		InstallHint:  "install it with: " + install,
@@ -97,8 +95,5 @@ func New(opts cliagent.Options) Adapter {
 		Narrow:       narrow,
 		ToolHook:     declared.ToolHook[declares](),
 		Keys:         keys,
-	}, opts), Store: sessions}
+	}, opts)}, Store: sessions}
 }
-
-// Unwrap returns the kit's adapter, which has the optional interfaces of a run.
-func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

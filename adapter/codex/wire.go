@@ -110,9 +110,6 @@ func thread(req execution.Request) (method string, params threadParams) {
 	return "thread/start", params
 }
 
-// callerTools is the name under which the kit serves the request's tools.
-const callerTools = "drawbar"
-
 // toolTimeout is how many seconds Codex waits for a caller's tool. The caller's own limits are shorter.
 const toolTimeout = 7 * 24 * 3600
 
@@ -139,7 +136,7 @@ func config(req execution.Request) map[string]any {
 				s["http_headers"] = m.Headers
 			}
 		}
-		if len(req.Tools) > 0 && m.Name == callerTools {
+		if len(req.Tools) > 0 && m.Name == cliagent.CallerTools {
 			serveTools(s, req.Tools)
 		}
 		servers[m.Name] = s

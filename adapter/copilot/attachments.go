@@ -3,13 +3,12 @@ package copilot
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
-const takes = "copilot takes PNG, JPEG, GIF and WebP images and text"
+const takes = "PNG, JPEG, GIF and WebP images and text"
 
 // attachment is an attachment as Copilot accepts it: a text precedes the prompt, an image is a file.
 type attachment struct {
@@ -41,25 +40,16 @@ func attachments(l *cliagent.Launch) (prompt string, images []string, err error)
 }
 
 func readAttachment(a execution.Attachment) (attachment, error) {
-	data, err := cliagent.AttachmentContent(a)
-	if err != nil {
+	r, err := cliagent.ReadAttachment(a)
+	switch {
+	case err != nil:
 		return attachment{}, err
+	case r.Kind == cliagent.MediaImage && len(r.Data) == 0:
+		return attachment{}, fmt.Errorf("%s is empty", r.Title)
+	case r.Kind == cliagent.MediaImage:
+		return attachment{image: r.Data, mediaType: r.MediaType, file: a.FilePath}, nil
+	case r.Kind == cliagent.MediaText:
+		return attachment{text: cliagent.FileBlock(r.Title, string(r.Data))}, nil
 	}
-	title, mediaType := cliagent.AttachmentName(a), cliagent.MediaType(a)
-	if cliagent.MediaOf(mediaType) == cliagent.MediaUnknown {
-		mediaType = cliagent.SniffMedia(data)
-	}
-	switch cliagent.MediaOf(mediaType) {
-	case cliagent.MediaImage:
-		if len(data) == 0 {
-			return attachment{}, fmt.Errorf("%s is empty", title)
-		}
-		return attachment{image: data, mediaType: mediaType, file: a.FilePath}, nil
-	case cliagent.MediaText:
-		if !utf8.Valid(data) {
-			return attachment{}, fmt.Errorf("%s is not UTF-8 text", title)
-		}
-		return attachment{text: cliagent.FileBlock(title, string(data))}, nil
-	}
-	return attachment{}, fmt.Errorf("%s has the media type %s; %s", title, mediaType, takes)
+	return attachment{}, fmt.Errorf("%s has the media type %s; copilot takes %s", r.Title, r.MediaType, takes)
 }

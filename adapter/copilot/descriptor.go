@@ -52,7 +52,7 @@ func Descriptor() adapter.Descriptor {
 
 // Adapter drives Copilot CLI. It is stateless and safe for concurrent use.
 type Adapter struct {
-	adapter.Adapter
+	cliagent.Embedded
 	sessionfile.Store
 	declared.Of[declares]
 	declared.SearchOf[declares]
@@ -73,11 +73,9 @@ var table = declared.Table{
 	Hooks:  &hooks, Plugins: &plugins, Login: &login,
 }
 
-var _ adapter.Unwrapper = Adapter{}
-
 // New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{Adapter: cliagent.New(acpagent.Join(cliagent.Spec{
+	return Adapter{Embedded: cliagent.Embedded{Adapter: cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
 		Command:      "copilot",
 		InstallHint:  "install it with: " + install,
@@ -89,8 +87,5 @@ func New(opts cliagent.Options) Adapter {
 		Narrow:       narrow,
 		ToolHook:     declared.ToolHook[declares](),
 		Keys:         keys,
-	}, protocol, twoWay), opts), Store: sessions}
+	}, protocol, twoWay), opts)}, Store: sessions}
 }
-
-// Unwrap returns the kit's adapter, which has the optional interfaces of a run.
-func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

@@ -89,7 +89,7 @@ func newParser(req execution.Request) cliagent.Parser {
 		p.calls.Servers[m.Name] = ""
 	}
 	if len(req.Tools) > 0 {
-		p.calls.Servers[callerTools] = ""
+		p.calls.Servers[cliagent.CallerTools] = ""
 	}
 	return p
 }

@@ -8,9 +8,6 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// callerTools is the name under which the kit serves the request's tools.
-const callerTools = "drawbar"
-
 // usageFile is the only place where Copilot writes a run's usage.
 const usageFile = "usage.json"
 
@@ -83,7 +80,7 @@ func permissions(req execution.Request) []string {
 	var args []string
 	for _, t := range req.Tools {
 		if !t.RequiresApproval { // the caller chose its tools, so they need no permission unless it says so
-			args = append(args, "--allow-tool="+callerTools+"("+t.Name+")")
+			args = append(args, "--allow-tool="+cliagent.CallerTools+"("+t.Name+")")
 		}
 	}
 	return args

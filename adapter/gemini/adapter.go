@@ -13,7 +13,7 @@ import (
 
 // Adapter drives Gemini CLI. It is stateless and safe for concurrent use.
 type Adapter struct {
-	adapter.Adapter
+	cliagent.Embedded
 	sessionfile.Store
 	declared.Of[declares]
 }
@@ -34,7 +34,6 @@ var table = declared.Table{
 
 var (
 	_ adapter.ModelRedirector = Adapter{}
-	_ adapter.Unwrapper       = Adapter{}
 )
 
 // New returns the adapter; zero options are for a normal program.
@@ -60,8 +59,5 @@ func New(opts cliagent.Options) Adapter {
 		}
 		return newOneShot(req)
 	}
-	return Adapter{Adapter: cliagent.New(spec, opts), Store: sessions}
+	return Adapter{Embedded: cliagent.Embedded{Adapter: cliagent.New(spec, opts)}, Store: sessions}
 }
-
-// Unwrap returns the kit's adapter, which has the optional interfaces of a run.
-func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

@@ -93,7 +93,7 @@ func (p *oneShot) init(s *cliagent.Sink) bool {
 	if model := p.v.Model.Str(); model != "" {
 		p.model = model
 	}
-	s.BeginSession(cliagent.Continued(p.req, execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.req.Run.Cwd}))
+	s.Begin(p.req, execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.req.Run.Cwd})
 	s.Emit(execution.TurnStart{TurnIndex: 0})
 	p.ensureStep(s)
 	p.err.begun(s)

@@ -59,7 +59,7 @@ func Descriptor() adapter.Descriptor {
 
 // Adapter drives Qwen Code. It is stateless and safe for concurrent use.
 type Adapter struct {
-	adapter.Adapter
+	cliagent.Embedded
 	sessionfile.Store
 	declared.Of[declares]
 }
@@ -78,11 +78,9 @@ var table = declared.Table{
 	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 
-var _ adapter.Unwrapper = Adapter{}
-
 // New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{Adapter: cliagent.New(acpagent.Join(cliagent.Spec{
+	return Adapter{Embedded: cliagent.Embedded{Adapter: cliagent.New(acpagent.Join(cliagent.Spec{
 		Name:         name,
 		Command:      "qwen",
 		InstallHint:  "install it with: " + install,
@@ -95,8 +93,5 @@ func New(opts cliagent.Options) Adapter {
 		ToolHook:     declared.ToolHook[declares](),
 		Keys:         keys,
 		Hasty:        true,
-	}, protocol(), twoWay), opts), Store: sessions}
+	}, protocol(), twoWay), opts)}, Store: sessions}
 }
-
-// Unwrap returns the kit's adapter, which has the optional interfaces of a run.
-func (a Adapter) Unwrap() adapter.Adapter { return a.Adapter }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
-	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 const sessionAgent = "qwen"
@@ -22,7 +21,7 @@ var sessions = sessionfile.New(sessionfile.Format{
 	Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
 		return &sessionDecoder{b: b, c: c, main: c == b.Main}
 	},
-	Subagent: describeSubagent,
+	Subagent: sessionfile.DescribeSubagent,
 })
 
 func sessionRoot(h adapter.Host) string {
@@ -70,28 +69,4 @@ func listSubagents(l *sessionfile.Lister, project, id string, helpers map[string
 		return nil
 	}
 	return l.Parts(l.Dir(filepath.Join(project, "subagents", id)))
-}
-
-// maxSubagentFile bounds the file that describes a sub-agent.
-const maxSubagentFile = 1 << 20
-
-type subagentForm struct {
-	_                                             jsonscan.Camel
-	AgentID, SubagentName, Description, ToolUseID jsonscan.Value
-}
-
-var subagentShape jsonscan.Shape[subagentForm]
-
-// describeSubagent reads the file next to a sub-agent's. Without it only the id is known.
-func describeSubagent(h adapter.Host, path string) adapter.Subagent {
-	a := adapter.Subagent{ID: strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "agent-"), ".jsonl")}
-	var v subagentForm
-	if text, err := sessionfile.ReadFile(h, strings.TrimSuffix(path, ".jsonl")+".meta.json",
-		maxSubagentFile); err == nil && subagentShape.Into(text, &v) {
-		if id := v.AgentID.Str(); id != "" {
-			a.ID = id
-		}
-		a.Name, a.Description, a.ToolCallID = v.SubagentName.Str(), v.Description.Str(), v.ToolUseID.Str()
-	}
-	return a
 }

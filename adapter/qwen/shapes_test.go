@@ -11,7 +11,7 @@ func TestShapes(t *testing.T) {
 	clitest.TestShapes(t, map[string]clitest.Shape{
 		"messageShape": &messageShape, "callUsageShape": &callUsageShape,
 		"eventShape": &eventShape, "fallbackShape": &fallbackShape, "initShape": &initShape, "resultShape": &resultShape,
-		"retryShape": &retryShape, "sessionRecordShape": &sessionRecordShape, "subagentShape": &subagentShape,
+		"retryShape": &retryShape, "sessionRecordShape": &sessionRecordShape,
 		"taskShape": &taskShape, "usageLineShape": &usageLineShape, "usageShape": &usageShape,
 	})
 }

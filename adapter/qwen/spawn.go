@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	// callerTools is the name under which the kit serves the request's tools.
-	callerTools = "drawbar"
 	// maxPrompt is how much Qwen reads from standard input; it drops the rest with a warning.
 	maxPrompt = 8 << 20
 )
@@ -83,7 +81,7 @@ func commonArgs(req execution.Request) []string {
 	run := req.Run
 	// Always state the mode: by default a model decides, and the user's settings could name any.
 	args := []string{"--approval-mode=" + modes[run.ApprovalMode]}
-	if allowed := allowedTools(req); allowed != "" {
+	if allowed := cliagent.AllowedTools(req); allowed != "" {
 		args = append(args, "--allowed-tools="+allowed)
 	}
 	if run.Model != "" {
@@ -102,33 +100,14 @@ func commonArgs(req execution.Request) []string {
 	return args
 }
 
-// allowedTools returns the caller's tools. The caller chose them, so they need no permission unless it says so.
-func allowedTools(req execution.Request) string {
-	var names []string
-	for _, t := range req.Tools {
-		if !t.RequiresApproval {
-			names = append(names, "mcp__"+callerTools+"__"+t.Name)
-		}
-	}
-	return strings.Join(names, ",")
-}
-
 // environment returns the settings that Qwen takes from variables only. It must not restart itself, which is also how
 // it updates itself.
 func environment(run execution.RunOptions) map[string]string {
 	env := map[string]string{"QWEN_CODE_NO_RELAUNCH": "true", "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"}
-	if limit := outputLimit(run); limit > 0 {
+	if limit := cliagent.OutputLimit(run); limit > 0 {
 		env["QWEN_CODE_MAX_OUTPUT_TOKENS"] = strconv.Itoa(limit)
 	}
 	return env
-}
-
-// outputLimit returns the limit of output tokens; maxOutputTokens takes precedence over maxTokens.
-func outputLimit(run execution.RunOptions) int {
-	if run.MaxOutputTokens > 0 {
-		return run.MaxOutputTokens
-	}
-	return run.MaxTokens
 }
 
 // promptOf returns the message followed by the attached texts.

@@ -67,12 +67,8 @@ func (p *parser) start(line []byte, s *cliagent.Sink) bool {
 
 // begun emits the session.
 func (p *parser) begun(id string, s *cliagent.Sink) {
-	start := execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.Calls.Cwd}
-	if p.session == "" {
-		start = cliagent.Continued(p.req, start)
-	}
+	s.Begin(p.req, execution.SessionStart{SessionID: id, Model: p.model, Cwd: p.Calls.Cwd})
 	p.session = id
-	s.BeginSession(start)
 }
 
 // tellsExitCodes reports whether this version reports how a command ended. Older versions only show its output.

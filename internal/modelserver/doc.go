@@ -20,8 +20,8 @@
 //	             "contains": list of texts that make any request a side request
 //	scripts      further scripts by id, each with turns and onExhausted and, if they differ, defaults and side
 //
-// A request chooses a script by the header x-script-id or by a path that begins with /s/ID; each script counts for
-// itself. A turn has these keys, all optional, though one that says nothing is a fault:
+// A request chooses a script by the header x-script-id or by a path that starts with /s/ID; each script counts
+// separately. A turn has these keys, all optional, although an empty turn is a fault:
 //
 //	text           what the model says
 //	thinking       what it thinks before that

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// exchange is one request on its way through the server.
+// exchange is one request being handled.
 type exchange struct {
 	server   *Server
 	w        http.ResponseWriter
@@ -68,7 +68,7 @@ func named(id string) string {
 	return " " + id
 }
 
-// serveEndpoint answers what is not a request for a completion.
+// serveEndpoint answers requests other than completions.
 func (x *exchange) serveEndpoint() {
 	switch x.end {
 	case endProbe:
@@ -92,7 +92,7 @@ func (x *exchange) serveEndpoint() {
 	}
 }
 
-// serveModels lists the one model there is, in the form of the wire.
+// serveModels lists the one model, in the format of the wire.
 func (x *exchange) serveModels() {
 	name := x.progress.script.model
 	if name == "" {
@@ -100,7 +100,7 @@ func (x *exchange) serveModels() {
 	}
 	_, asked, one := strings.Cut(x.http.URL.Path, "/models/")
 	if one {
-		name = asked // every model answers
+		name = asked // every model name is accepted
 	}
 	var model, list object
 	switch x.request.wire {
@@ -123,7 +123,7 @@ func (x *exchange) serveModels() {
 	x.send(http.StatusOK, list)
 }
 
-// refuse answers with an error that the script does not ask for.
+// refuse answers with an error that is not part of the script.
 func (x *exchange) refuse(status int, message string) {
 	x.send(status, x.encoder().failure(status, "", message, ""))
 }
@@ -143,7 +143,7 @@ func (x *exchange) write(status int, contentType string, body []byte) {
 	x.note(func(e *Request) { e.Outcome = outcome })
 }
 
-// play answers as a turn says.
+// play answers as a turn describes.
 func (x *exchange) play(t *turn) {
 	if !sleep(x.http, t.delay) {
 		x.note(func(e *Request) { e.Outcome = OutcomeClientGone })
@@ -154,7 +154,7 @@ func (x *exchange) play(t *turn) {
 		return
 	}
 	h := x.w.Header()
-	// Programs print the id of a failed request, each under its own service's name for it.
+	// Programs print the id of a failed request, each service under its own name.
 	switch x.request.wire {
 	case WireAnthropic:
 		h.Set("Request-Id", newID("req_"))
@@ -189,7 +189,7 @@ func (x *exchange) play(t *turn) {
 	case x.request.stream:
 		x.stream(t, contentType, x.encoder().frames(x.request, p))
 	case t.stop.kind != 0:
-		// A whole answer has no pieces: half of it stands for the part that arrives.
+		// A whole answer has no pieces: half of it is sent.
 		body := marshal(x.encoder().whole(x.request, p))
 		h.Set("Content-Type", contentType)
 		h.Set("Content-Length", fmt.Sprint(len(body)))
@@ -261,17 +261,17 @@ func (x *exchange) frame(f frame, i, count int) []byte {
 	return append(append(append(b, "data: "...), data...), "\n\n"...)
 }
 
-// put writes and flushes; it reports whether the client is still there.
+// put writes and flushes; it reports whether the client is still connected.
 func (x *exchange) put(b []byte) bool {
 	if _, err := x.w.Write(b); err != nil {
 		return false
 	}
-	// A writer that cannot flush sends all at the end, which is all that it can do.
+	// A writer that cannot flush sends everything at the end.
 	_ = http.NewResponseController(x.w).Flush()
 	return true
 }
 
-// stop ends a begun answer as the script says.
+// stop ends a started answer as the script describes.
 func (x *exchange) stop(kind byte) {
 	if kind == 'h' {
 		x.hang()

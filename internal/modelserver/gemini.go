@@ -115,7 +115,7 @@ func (w geminiWire) frames(_ *request, p *reply) []frame {
 var googleStatus = lazy.Regexp(`^[A-Z_]+$`)
 
 func (geminiWire) failure(status int, errorType, message, retryAfter string) any {
-	// Scripts are shared between wires: a type in the words of another wire does not replace Google's.
+	// Scripts are shared between wires: another wire's error type does not replace Google's.
 	if !googleStatus().MatchString(errorType) {
 		errorType = map[int]string{
 			400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",

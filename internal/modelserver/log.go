@@ -17,7 +17,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
-// Bounds of the log in memory. The oldest requests go first, and are counted.
+// Limits of the log in memory. The oldest requests are dropped and counted.
 const (
 	MaxLoggedRequests  = 1000
 	MaxLoggedBody      = 1 << 20
@@ -28,12 +28,12 @@ const (
 const (
 	OutcomePending    = "pending"     // not answered yet
 	OutcomeAnswered   = "answered"    // the whole answer was written
-	OutcomeHung       = "hung"        // held as the script says until the client left or the server closed
-	OutcomeCut        = "cut"         // connection closed as the script says
+	OutcomeHung       = "hung"        // held as the script describes until the client left or the server closed
+	OutcomeCut        = "cut"         // connection closed as the script describes
 	OutcomeClientGone = "client gone" // the client left, or the server closed, before the whole answer was written
 )
 
-// Request is what the log keeps of one received request.
+// Request is the log's entry of a request.
 type Request struct {
 	Seq    int       `json:"seq"` // from 1 in order of arrival
 	Time   time.Time `json:"time"`
@@ -45,17 +45,17 @@ type Request struct {
 	Script string `json:"script,omitempty"`
 	// Side is the kind of side request, empty for a turn.
 	Side string `json:"side,omitempty"`
-	// Turn is the index of the turn that was used, -1 where none was.
+	// Turn is the index of the used turn, -1 for none.
 	Turn      int  `json:"turn"`
-	Exhausted bool `json:"exhausted,omitempty"` // a turn was wanted and none was left
-	// Status is the answer's HTTP status, 0 while there is none.
+	Exhausted bool `json:"exhausted,omitempty"` // a turn was requested and none was left
+	// Status is the answer's HTTP status, 0 before the answer.
 	Status  int    `json:"status"`
 	Outcome string `json:"outcome"`
 	Model   string `json:"model,omitempty"`
 	Stream  bool   `json:"stream,omitempty"`
 	// Headers holds the request's headers by lower-case name, secrets as "redacted:N chars".
 	Headers map[string]string `json:"headers"`
-	// Body is the JSON body, or a JSON string of the beginning where it is no JSON or over MaxLoggedBody.
+	// Body is the JSON body, or a JSON string with its start if it is not JSON or exceeds MaxLoggedBody.
 	Body          json.RawMessage `json:"body,omitempty"`
 	BodyBytes     int             `json:"bodyBytes"`
 	BodyTruncated bool            `json:"bodyTruncated,omitempty"`
@@ -72,7 +72,7 @@ type requestLog struct {
 	dropped   int
 	truncated int
 
-	writing sync.Mutex // keeps lines whole; separate, so that a slow writer does not hold up arriving requests
+	writing sync.Mutex // keeps lines whole; separate, so that a slow writer does not delay arriving requests
 	writer  io.Writer
 	err     error
 }
@@ -144,7 +144,7 @@ func logEntry(r *http.Request, body []byte) Request {
 	e := Request{
 		Time: time.Now(), Method: r.Method, Path: redactQuery(r.URL), Headers: headers, BodyBytes: len(body),
 	}
-	// A tool of the agent that prints its environment carries the key back in the body.
+	// A tool that prints the agent's environment repeats the key in the body.
 	for _, value := range secrets {
 		body = bytes.ReplaceAll(body, []byte(value), []byte(redacted(value)))
 	}
@@ -167,7 +167,7 @@ func logEntry(r *http.Request, body []byte) Request {
 
 // quote returns text as a JSON string.
 func quote(text []byte) json.RawMessage {
-	// In a list, because marshal sends a bare string as it is.
+	// In a list, because marshal writes a bare string unchanged.
 	b := marshal([]string{string(text)})
 	return b[1 : len(b)-1]
 }
@@ -176,10 +176,10 @@ func redacted(value string) string {
 	return fmt.Sprintf("redacted:%d chars", utf8.RuneCountInString(value))
 }
 
-// shortestSecret is the length from which a secret is also looked for in bodies; shorter ones are ordinary words.
+// shortestSecret is the minimum length of a secret that is searched in bodies; shorter ones are ordinary words.
 const shortestSecret = 8
 
-// redactHeaders returns the headers by lower-case name and the secrets that were left out.
+// redactHeaders returns the headers by lower-case name and the secrets that were removed.
 func redactHeaders(h http.Header) (headers map[string]string, secrets []string) {
 	headers = make(map[string]string, len(h))
 	for name, values := range h {

@@ -13,9 +13,9 @@ import (
 	"github.com/drawbar/drawbar/internal/base/near"
 )
 
-// node is one JSON value with the path to it. Scripts are read through nodes, not struct tags, because every fault
-// must be reported with its path and encoding/json stops at the first and hides repeated keys. Members and items are
-// read when asked for, so that the input of a tool call costs nothing, however deep it is.
+// node is one JSON value with its path. Scripts are read through nodes rather than struct tags, because every fault
+// must be reported with its path, and encoding/json stops at the first and hides repeated keys. Members and items are
+// parsed on demand, so that a deeply nested tool input costs nothing.
 type node struct {
 	path  string
 	kind  byte // one of { [ " 0 t and n: object, array, string, number, boolean, null
@@ -70,7 +70,7 @@ func (n *node) members() []member {
 	}
 	var list []member
 	for d := n.decoder(); d.More(); {
-		// The JSON is valid, so that neither of these can fail.
+		// The JSON is valid, so neither can fail.
 		key, _ := d.Token()
 		name, _ := key.(string)
 		var raw json.RawMessage
@@ -98,7 +98,7 @@ func (n *node) items() []*node {
 	return list
 }
 
-// decoder stands behind the opening bracket.
+// decoder is positioned after the opening bracket.
 func (n *node) decoder() *json.Decoder {
 	d := json.NewDecoder(bytes.NewReader(n.raw))
 	_, _ = d.Token()
@@ -137,7 +137,7 @@ func (n *node) kindName() string {
 	return "null"
 }
 
-// faults collects what is wrong with a script.
+// faults collects the faults of a script.
 type faults struct {
 	list    []Fault
 	omitted int
@@ -154,7 +154,7 @@ func (f *faults) add(path, format string, args ...any) {
 	f.list = append(f.list, Fault{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// object returns the members of n by key, and reports those that are unknown or repeated.
+// object returns the members of n by key, and reports unknown and repeated keys.
 func (f *faults) object(n *node, keys ...string) map[string]*node {
 	found := map[string]*node{}
 	if n == nil {
@@ -197,7 +197,7 @@ func (f *faults) boolean(n *node) bool {
 	return n.truth
 }
 
-// integer returns the whole number n from low to high, or 0 where there is none.
+// integer returns the integer n from low to high, or 0 if missing.
 func (f *faults) integer(n *node, low, high int64) int64 {
 	if n == nil {
 		return 0
@@ -225,13 +225,13 @@ func (f *faults) elements(n *node) []*node {
 	return n.items()
 }
 
-// keyHints name the key for words that other scripted servers use for the same thing.
+// keyHints name the key for synonyms in other scripted servers.
 var keyHints = [][2]string{
 	{"args", `use "input"`}, {"arguments", `use "input"`}, {"hang_mid", `use "hang": "mid-text"`},
 	{"side_match", `use "side": {"contains": [...]}`},
 }
 
-// suggestion says which key was probably meant.
+// suggestion returns which key was probably meant.
 func suggestion(key string, keys []string) string {
 	for _, hint := range keyHints {
 		if hint[0] == key {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// reply is one answer as every wire needs it.
+// reply is one answer, independent of the wire.
 type reply struct {
 	turn  *turn
 	model string
@@ -34,7 +34,7 @@ const (
 	otherPiece // thinking or tool input
 )
 
-// encoder is one wire: how a reply is streamed, how it looks whole, how an error looks.
+// encoder is one wire: the format of streamed replies, whole replies and errors.
 type encoder interface {
 	frames(*request, *reply) []frame
 	whole(*request, *reply) any
@@ -74,8 +74,8 @@ func marshal(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// Ids are unique in the process by the counter, and across processes by the random part: a session that is resumed
-// against a second server must not meet the ids of the first again.
+// Ids are unique in the process by the counter, and across processes by the random part: a session resumed with a
+// second server must not see the first server's ids again.
 var (
 	counter   atomic.Uint64
 	processID = sync.OnceValue(func() string { return strings.ToLower(rand.Text()[:8]) })
@@ -85,7 +85,7 @@ func newID(prefix string) string {
 	return fmt.Sprintf("%sscripted%s%06d", prefix, processID(), counter.Add(1))
 }
 
-// fullName is a tool's name on the wires that know no namespaces.
+// fullName returns a tool's name on wires without namespaces.
 func (t tool) fullName() string {
 	if t.namespace == "" {
 		return t.name
@@ -93,7 +93,7 @@ func (t tool) fullName() string {
 	return t.namespace + "__" + t.name
 }
 
-// arguments is a tool's input as JSON of an object, also for a custom call on a wire that has none.
+// arguments returns a tool's input as a JSON object, also for a custom call on a wire without them.
 func (t tool) arguments() json.RawMessage {
 	if t.custom {
 		return marshal(object{"input": t.input})
@@ -109,7 +109,7 @@ func halves(s string) []string {
 	return evenly(s, 2)
 }
 
-// stopWords are the reasons for an end by wire: Anthropic, Chat, Gemini, Responses.
+// stopWords are the stop reasons by wire: Anthropic, Chat, Gemini, Responses.
 var stopWords = [][4]string{
 	{"end_turn", "stop", "STOP", "completed"},
 	{"max_tokens", "length", "MAX_TOKENS", "max_output_tokens"},
@@ -117,7 +117,7 @@ var stopWords = [][4]string{
 	{"refusal", "content_filter", "SAFETY", "content_filter"},
 }
 
-// endReason returns why the turn ends in the words of a wire; a word that no wire knows is passed on.
+// endReason returns the stop reason in a wire's words; an unknown word is passed on.
 func (t *turn) endReason(column int) string {
 	reason := t.stopReason
 	if reason == "" {

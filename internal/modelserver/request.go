@@ -10,7 +10,7 @@ import (
 // Wire names a format of requests and answers.
 type Wire string
 
-// The wires that are spoken. WireNone is that of requests no wire claims, such as a probe of the root.
+// The supported wires. WireNone is for requests of no wire, such as a probe of the root.
 const (
 	WireNone      Wire = ""
 	WireAnthropic Wire = "anthropic"
@@ -19,23 +19,23 @@ const (
 	WireGemini    Wire = "gemini"
 )
 
-// request is what the server must know of a received request, whatever its wire.
+// request is the relevant content of a request, independent of its wire.
 type request struct {
 	wire   Wire
 	caller string // claude, codex, gemini, qwen or empty
 	stream bool
 	model  string
 	system string
-	// last is the text of the user and of tools since the model's last answer. More than the last message, because
-	// agents add reminders of their own after a tool result.
+	// last is the text of the user and of tools since the model's last answer. It is more than the last message,
+	// because agents add reminders after a tool result.
 	last      string
 	tools     int
 	maxTokens int64           // -1 when absent
 	schema    json.RawMessage // of the wanted structured answer
-	reasons   bool            // asks for thinking or manages it
-	kind      string          // what the program itself calls the request
-	withUsage bool            // Chat: usage is wanted in the stream
-	encrypted bool            // Responses: encrypted reasoning is wanted
+	reasons   bool            // requests or configures thinking
+	kind      string          // the program's own name for the request
+	withUsage bool            // Chat: requests usage in the stream
+	encrypted bool            // Responses: requests encrypted reasoning
 	array     bool            // Gemini: stream as one JSON list instead of SSE
 }
 
@@ -60,7 +60,7 @@ func (r *request) decode(body []byte, header http.Header) error {
 	return nil
 }
 
-// callerOf says which program sends a request.
+// callerOf returns which program sent a request.
 func callerOf(header http.Header) string {
 	agent := strings.ToLower(header.Get("User-Agent"))
 	switch {
@@ -76,7 +76,7 @@ func callerOf(header http.Header) string {
 	return ""
 }
 
-// transcript gathers the two texts that scripts match on while messages are read in order.
+// transcript collects the two texts that scripts match on while messages are read in order.
 type transcript struct{ system, last strings.Builder }
 
 func (t *transcript) message(role string, content json.RawMessage) {
@@ -92,7 +92,7 @@ func (t *transcript) message(role string, content json.RawMessage) {
 
 func (t *transcript) into(r *request) { r.system, r.last = t.system.String(), t.last.String() }
 
-// appendText adds all text of a message's content: a string, or parts that hold it under the keys of any wire.
+// appendText adds all text of a message's content: a string, or parts with text under the keys of any wire.
 func appendText(b *strings.Builder, raw json.RawMessage) {
 	if len(raw) == 0 {
 		return
@@ -125,13 +125,13 @@ func appendText(b *strings.Builder, raw json.RawMessage) {
 		appendText(b, part.Text)
 		appendText(b, part.Content)
 		if len(part.Function.Response) > 0 {
-			// A Gemini tool answers with an object of its own choice: every string in it counts.
+			// A Gemini tool returns an arbitrary object: every string in it counts.
 			appendStrings(b, newNode(part.Function.Response, ""), 0)
 		}
 	}
 }
 
-// deepest bounds the nesting that is followed in JSON that other programs send.
+// deepest bounds the nesting that is followed in other programs' JSON.
 const deepest = 50
 
 func appendStrings(b *strings.Builder, n *node, depth int) {

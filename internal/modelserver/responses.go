@@ -67,7 +67,7 @@ func (r *request) decodeItems(input json.RawMessage, t *transcript) error {
 	for _, item := range items {
 		switch {
 		case item.Type == "additional_tools":
-			// Codex offers the tools of catalogue models here and sends no tools key.
+			// Codex lists the tools of catalogue models here and sends no tools key.
 			r.tools += len(item.Tools)
 		case item.Type == "" || item.Type == "message":
 			t.message(item.Role, item.Content)
@@ -80,7 +80,7 @@ func (r *request) decodeItems(input json.RawMessage, t *transcript) error {
 	return nil
 }
 
-// requestKind is what Codex says of a request: "turn", or the name of a task of its own.
+// requestKind returns Codex's own kind of a request: "turn", or the name of an internal task.
 func requestKind(metadata map[string]json.RawMessage, header http.Header) string {
 	const key = "x-codex-turn-metadata"
 	text := header.Get(key)
@@ -155,7 +155,7 @@ func (w responsesWire) response(p *reply, id, status string, items []object) obj
 	return o
 }
 
-// status is how the response ends: a reason other than the natural one makes it incomplete.
+// status returns how the response ends: any reason except the natural one makes it incomplete.
 func (responsesWire) status(p *reply) string {
 	if p.turn.endReason(3) != "completed" {
 		return "incomplete"

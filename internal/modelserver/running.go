@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Running is a server that listens. It ends when its context does or Close is called.
+// Running is a listening server. It ends with its context or with Close.
 type Running struct {
 	server   *Server
 	http     *http.Server
@@ -28,8 +28,8 @@ type Running struct {
 	once   sync.Once
 }
 
-// Listen starts to serve on addr, a loopback host and port such as 127.0.0.1:0 or [::1]:8080. Other hosts are refused:
-// the server asks nobody for a key. The caller must call Close, or end ctx, which does the same.
+// Listen starts serving on addr, a loopback host and port such as 127.0.0.1:0 or [::1]:8080. Other hosts are refused,
+// because the server requires no key. The caller must call Close, or end ctx, which has the same effect.
 func (s *Server) Listen(ctx context.Context, addr string) (*Running, error) {
 	if err := checkLoopback(addr); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
@@ -39,7 +39,7 @@ func (s *Server) Listen(ctx context.Context, addr string) (*Running, error) {
 		return nil, fmt.Errorf("model server: %w", err)
 	}
 	if tcp, ok := listener.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-		// localhost may be anything in a hosts file.
+		// localhost may be any address in a hosts file.
 		return nil, errors.Join(fmt.Errorf("listen on %s: it is %s, not a loopback address; use 127.0.0.1:0", addr, listener.Addr()),
 			listener.Close())
 	}
@@ -72,22 +72,22 @@ func (s *Server) Listen(ctx context.Context, addr string) (*Running, error) {
 	return r, nil
 }
 
-// URL returns the root of the server, as in http://127.0.0.1:41234, without a slash at the end.
+// URL returns the root of the server, such as http://127.0.0.1:41234, without a trailing slash.
 func (r *Running) URL() string { return "http://" + r.listener.Addr().String() }
 
 // Close releases requests that hang or wait, closes all connections, and returns when no goroutine of the server is
-// left. It returns the first error of serving and of writing the log. It may be called more than once.
+// left. It returns the first error of serving and of writing the log. It may be called repeatedly.
 func (r *Running) Close() error {
 	r.unwatch()
 	r.shut()
 	return errors.Join(r.err, r.server.LogError())
 }
 
-// shut ends the server; whoever calls it second waits for the first.
+// shut ends the server; later calls wait for the first.
 func (r *Running) shut() {
 	r.once.Do(func() {
 		r.cancel()
-		_ = r.http.Close() // the listener is ours alone, so that only ErrClosed could come
+		_ = r.http.Close() // only ErrClosed is possible, because the listener is private
 		<-r.served
 		r.conns.Wait()
 	})

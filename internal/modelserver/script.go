@@ -12,17 +12,17 @@ import (
 // MaxScriptBytes bounds the size of a script that Parse reads.
 const MaxScriptBytes = 16 << 20
 
-// maxFaults bounds the faults that are kept, maxFaultsShown the text of a ScriptError.
+// maxFaults bounds the stored faults, maxFaultsShown those in the text of a ScriptError.
 const (
 	maxFaults      = 1000
 	maxFaultsShown = 50
 )
 
-// Fault is one thing wrong with a script.
+// Fault is one fault of a script.
 type Fault struct {
-	// Path says where, as in turns[0].tools[1].name; it is "script" for the whole.
+	// Path is the position, such as turns[0].tools[1].name; it is "script" for the whole.
 	Path string
-	// Message says what, and what to write instead.
+	// Message states the fault and the correction.
 	Message string
 }
 
@@ -50,7 +50,7 @@ func (e *ScriptError) Error() string {
 // Script is a parsed script. It is immutable and safe for concurrent use; one Script may serve several servers, each
 // of which counts for itself.
 type Script struct {
-	main  *conversation // nil where only named scripts exist
+	main  *conversation // nil if there are only named scripts
 	named map[string]*conversation
 }
 
@@ -64,7 +64,7 @@ func (s *Script) IDs() []string {
 	return ids
 }
 
-// conversation is one list of turns with what surrounds it.
+// conversation is a list of turns and its settings.
 type conversation struct {
 	turns       []turn
 	onExhausted string // error, last or text
@@ -74,7 +74,7 @@ type conversation struct {
 	side        side
 }
 
-// forever is the repeat of a turn that is never used up.
+// forever is the repeat of an unlimited turn.
 const forever = -1
 
 type turn struct {
@@ -109,13 +109,13 @@ type tool struct {
 	input           string // JSON of an object, or the text of a custom call
 }
 
-// usage counts tokens. input excludes the cache counts, output includes thinking.
+// usage counts tokens. input excludes cached ones, output includes thinking.
 type usage struct{ input, output, cacheRead, cacheWrite, thinking int64 }
 
-// prompt returns all tokens that were read, as the wires count that have one number for them.
+// prompt returns all input tokens, for wires with one number for them.
 func (u usage) prompt() int64 { return u.input + u.cacheRead + u.cacheWrite }
 
-// side is how side requests are answered; without a text of the script the answer fits the request.
+// side is how side requests are answered; without a scripted text the answer fits the request.
 type side struct {
 	answer            turn
 	hasText, hasUsage bool
@@ -132,7 +132,7 @@ func (m *match) fits(r *request) bool {
 		(m.model == "" || wildcard(m.model, r.model))
 }
 
-// wildcard reports whether name is pattern, in which * stands for any text.
+// wildcard reports whether name matches pattern, in which * stands for any text.
 func wildcard(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -150,11 +150,11 @@ func wildcard(pattern, name string) bool {
 	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
-// defaultUsage is what an answer costs when the script says nothing.
+// defaultUsage is the usage of an answer without one in the script.
 var defaultUsage = usage{input: 100, output: 20}
 
-// Parse reads a script of at most MaxScriptBytes. An error about the content is a *ScriptError with every fault;
-// nothing is served from a script with faults.
+// Parse parses a script of at most MaxScriptBytes. An error about the content is a *ScriptError with every fault; a
+// script with faults is not served.
 func Parse(data []byte) (*Script, error) {
 	f := &faults{}
 	if len(data) > MaxScriptBytes {
@@ -208,7 +208,7 @@ func sortedKeys(m map[string]*node) []string {
 	return keys
 }
 
-// conversation reads the members o of a script at path; what they leave out of defaults and side is taken from outer.
+// conversation reads the members o of a script at path; missing defaults and side come from outer.
 func (f *faults) conversation(o map[string]*node, outer *conversation, path string) *conversation {
 	c := &conversation{model: outer.model, usage: outer.usage, side: outer.side, onExhausted: "error"}
 	if n := o["defaults"]; n != nil {

@@ -21,10 +21,10 @@ const MaxRequestBytes = 64 << 20
 
 // Options are the optional parts of a server; the zero value is ready to use.
 type Options struct {
-	// Log receives one JSON line per finished request, in the fields of Request. Writes are serialized and
-	// belong to the request: a writer that blocks holds up the end of its answer.
+	// Log receives one JSON line per finished request, with the fields of Request. Writes are serialized and part of
+	// the request: a blocking writer delays the end of its answer.
 	Log io.Writer
-	// Logger receives what the HTTP server has to say; nil discards it.
+	// Logger receives the HTTP server's messages; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -54,14 +54,14 @@ func New(script *Script, opts Options) *Server {
 	return s
 }
 
-// Requests returns the received requests in order of arrival, the newest MaxLoggedRequests of them. Those that are
-// still being answered are pending. The bodies must not be changed.
+// Requests returns the received requests in order of arrival, the newest MaxLoggedRequests of them. Unanswered ones
+// are pending. The bodies must not be changed.
 func (s *Server) Requests() []Request {
 	entries, _, _ := s.log.snapshot()
 	return entries
 }
 
-// Dropped returns how many requests the log had to forget.
+// Dropped returns how many requests the log has dropped.
 func (s *Server) Dropped() int {
 	_, dropped, _ := s.log.snapshot()
 	return dropped
@@ -70,7 +70,7 @@ func (s *Server) Dropped() int {
 // LogError returns the first error of writing to Options.Log.
 func (s *Server) LogError() error { return s.log.writeError() }
 
-// progress is how far one script has been used.
+// progress is how much of a script has been used.
 type progress struct {
 	script *conversation
 
@@ -83,8 +83,8 @@ func newProgress(c *conversation) *progress {
 	return &progress{script: c, used: make([]int, len(c.turns))}
 }
 
-// next returns the turn for r and its index, or -1 and nil where the script has none left; then asked is the number
-// of the request.
+// next returns the turn for r and its index, or -1 and nil if the script has none left; asked is then the number of
+// the request.
 func (p *progress) next(r *request) (index int, t *turn, asked int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case bodyErr != nil:
 		x.refuse(bodyStatus, bodyErr.Error())
 	case x.end == endProbe || x.end == endWebSocket:
-		// Sent before a program adds its own headers, so often without the id of a script.
+		// Sent before a program adds its own headers, so usually without a script id.
 		x.note(func(e *Request) { e.Side = string(x.end) })
 		x.serveEndpoint()
 	case idErr != nil:
@@ -142,12 +142,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveOwn answers the paths that are about the server itself.
+// serveOwn answers the paths about the server itself.
 func (s *Server) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 	if r.URL.Path != "/__log" && r.URL.Path != "/__health" {
 		return false
 	}
-	// A page in a browser that resolves its own name to this address must not read the prompts.
+	// A web page whose host name resolves to this address must not read the prompts.
 	if !loopbackHost(r.Host) {
 		http.Error(w, "model server: ask by a loopback address, not as "+r.Host, http.StatusForbidden)
 		return true
@@ -182,7 +182,7 @@ func loopbackHost(hostport string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
-// scriptOf returns the id of the script a request asks for, and the path without it.
+// scriptOf returns the id of the script that a request chooses, and the path without it.
 func scriptOf(r *http.Request) (id, path string, err error) {
 	id, path = r.Header.Get("X-Script-Id"), r.URL.Path
 	if rest, ok := strings.CutPrefix(path, "/s/"); ok {
@@ -213,7 +213,7 @@ func (s *Server) progressOf(id string) (*progress, error) {
 	}
 }
 
-// readBody returns the body, decompressed, or the status to refuse it with.
+// readBody returns the decompressed body, or the status to refuse it with.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, err error) {
 	if r.Body == nil {
 		return nil, 0, nil
@@ -242,7 +242,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 	return body, 0, nil
 }
 
-// route finds what a request asks for by its method and path.
+// route determines the kind of a request from its method and path.
 func route(r *http.Request, path string) (endpoint, *request) {
 	version, rest := "", path
 	for _, v := range []string{"/v1beta", "/v1alpha", "/v1"} {
@@ -283,7 +283,7 @@ func route(r *http.Request, path string) (endpoint, *request) {
 	return endUnknown, &request{wire: modelsWire(version, r)}
 }
 
-// modelsWire guesses the wire of a request whose path does not tell.
+// modelsWire guesses the wire of a request whose path is ambiguous.
 func modelsWire(version string, r *http.Request) Wire {
 	switch {
 	case strings.HasPrefix(version, "/v1") && version != "/v1":

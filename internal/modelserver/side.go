@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// endpoint is what a request asks the server to do.
+// endpoint is the kind of a request.
 type endpoint string
 
 const (
@@ -19,11 +19,11 @@ const (
 	endUnknown   endpoint = "unknown"
 )
 
-// sideRefused is the kind of a request that could not be understood, or that no script answers.
+// sideRefused is the kind of an invalid request, or of one without a script.
 const sideRefused = "refused"
 
-// Texts by which programs' own requests are known even though they offer tools like a turn. They are looked for in
-// requests of that program only, so that nobody's prompt is taken for one.
+// Texts that identify programs' internal requests although they offer tools like a turn. They are only searched in
+// requests of that program, so that a user's prompt does not match.
 var sideTexts = []struct{ caller, kind, where, text string }{
 	{"claude", "compaction", "last", "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."},
 	{"claude", "question", "last", "<system-reminder>This is a side question from the user."},
@@ -31,7 +31,7 @@ var sideTexts = []struct{ caller, kind, where, text string }{
 	{"qwen", "memory", "any", "Managed memory directory"},
 }
 
-// titleTask is how programs tell a model to name or sum up a conversation, in the system prompt of a request
+// titleTask matches how programs ask a model to name or summarize a conversation, in the system prompt of a request
 // without tools.
 var titleTask = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?is)\btitle generator\b|\bnaming a (coding )?session\b|` +
@@ -39,14 +39,14 @@ var titleTask = sync.OnceValue(func() *regexp.Regexp {
 		`\b(session|conversation|chat|thread)\b|\bsummarize (this|the) (coding )?conversation\b`)
 })
 
-// longestTitleTask bounds the system prompt that is searched for one: the prompt of a real turn is far longer.
+// longestTitleTask bounds the system prompt that is searched: that of a real turn is far longer.
 const longestTitleTask = 16 << 10
 
-// sideKind returns what kind of side request r is, or "" for a turn of the conversation. A side request is one that
-// the program makes for itself: it must never use up a scripted turn.
+// sideKind returns the kind of side request of r, or "" for a turn of the conversation. A side request is internal to
+// the program and must never use up a scripted turn.
 //
-// Absence of tools alone proves nothing: agents run with tools switched off, and plain API clients have none. So a
-// request counts as a turn until something speaks against it.
+// Missing tools alone prove nothing: agents run with tools disabled, and plain API clients have none. So a request
+// counts as a turn unless there is other evidence.
 func sideKind(end endpoint, r *request, contains []string) string {
 	if end != endGenerate {
 		return string(end)
@@ -74,7 +74,7 @@ func sideKind(end endpoint, r *request, contains []string) string {
 		return "quota"
 	}
 	if r.caller == "claude" && r.reasons {
-		// Claude asks for thinking or manages it in every turn, with --tools "" too, and in no task of its own.
+		// Claude requests or configures thinking in every turn, also with --tools "", and in no internal task.
 		return ""
 	}
 	if len(r.system) <= longestTitleTask && titleTask().MatchString(r.system) {
@@ -97,8 +97,8 @@ func sideKind(end endpoint, r *request, contains []string) string {
 	return ""
 }
 
-// sideText is what a side request is answered with when the script does not say: a value of the wanted schema, and
-// a text in the form that the task insists on.
+// sideText returns the default answer to a side request: a value of the requested schema, and a text in the format
+// that the task requires.
 func sideText(kind string, r *request) string {
 	if present(r.schema) {
 		return string(marshal(example(newNode(r.schema, ""), 0)))
@@ -109,7 +109,7 @@ func sideText(kind string, r *request) string {
 	return "ok"
 }
 
-// example returns a small value that fits a JSON Schema, as far as plain types, enums and constants go.
+// example returns a small value that fits a JSON Schema of plain types, enums and constants.
 func example(schema *node, depth int) any {
 	o := map[string]*node{}
 	for _, m := range schema.members() {

@@ -86,7 +86,7 @@ func (f *faults) tool(n *node) tool {
 	return t
 }
 
-// defaultPieces bounds the pieces of a text whose script says nothing of chunks.
+// defaultPieces bounds the pieces of a text without chunks in the script.
 const defaultPieces = 16
 
 func (f *faults) chunks(n *node, hasText bool, t *turn) {
@@ -133,7 +133,7 @@ func words(text string, limit int) []string {
 	return pieces
 }
 
-// evenly cuts text into count pieces whose lengths differ by one character at most.
+// evenly cuts text into count pieces whose lengths differ by at most one character.
 func evenly(text string, count int) []string {
 	runes := []rune(text)
 	pieces := make([]string, 0, count)
@@ -143,7 +143,7 @@ func evenly(text string, count int) []string {
 	return pieces
 }
 
-// failure reads what makes an answer an error, and the headers.
+// failure reads the members that make an answer an error, and the headers.
 func (f *faults) failure(o map[string]*node, t *turn) {
 	if n := o["status"]; n != nil {
 		t.status = int(f.integer(n, 400, 599))
@@ -198,7 +198,7 @@ func validHeader(name, value string) bool {
 	return name != ""
 }
 
-// stops reads hang, cut and garbage, of which at most one may be given.
+// stops reads hang, cut and garbage, which exclude each other.
 func (f *faults) stops(o map[string]*node, t *turn) {
 	if n := o["garbage"]; n != nil {
 		body := "this is not what you asked for\n"

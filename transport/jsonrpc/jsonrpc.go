@@ -1,5 +1,6 @@
-// Package jsonrpc writes JSON-RPC messages, one line each, and keeps the calls that wait for an answer. It reads nothing and
-// moves no bytes: lines are scanned by package jsonscan and carried by package process. It knows nothing of agents.
+// Package jsonrpc encodes JSON-RPC messages, one line each, and tracks calls that wait for a reply. It reads nothing
+// and performs no I/O: package jsonscan scans lines, and package process transports them. It knows nothing about
+// agents.
 package jsonrpc
 
 import (
@@ -8,10 +9,10 @@ import (
 	"maps"
 )
 
-// Version is what the messages of JSON-RPC 2.0 state.
+// Version is the version in messages of JSON-RPC 2.0.
 const Version = "2.0"
 
-// The error codes of JSON-RPC that a peer answers with.
+// Error codes of JSON-RPC.
 const (
 	CodeParseError     = -32700
 	CodeInvalidRequest = -32600
@@ -20,33 +21,34 @@ const (
 	CodeInternalError  = -32603
 )
 
-// Message is a request, a notification (without ID), or an answer (without Method). Parts that are nil are left out.
+// Message is a request, a notification (without ID), or a reply (without Method). Nil parts are omitted.
 type Message struct {
-	Version string `json:"jsonrpc,omitempty"` // empty for protocols that leave it out
-	ID      any    `json:"id,omitempty"`      // number of a request of ours, or the id of the peer's request as it stood
+	Version string `json:"jsonrpc,omitempty"` // empty for protocols that omit it
+	ID      any    `json:"id,omitempty"`      // number of our request, or the verbatim id of the peer's request
 	Method  string `json:"method,omitempty"`
 	Params  any    `json:"params,omitempty"`
 	Result  any    `json:"result,omitempty"`
 	Error   *Error `json:"error,omitempty"`
 }
 
-// Error is why a request was not carried out.
+// Error is why a request failed.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 }
 
-// Line is the message with its line ending. It panics when a part cannot be written as JSON, which is the caller's bug.
+// Line encodes the message with its line ending. It panics if a part cannot be encoded as JSON, which is a bug of the
+// caller.
 func (m Message) Line() []byte {
 	b, err := json.Marshal(m)
 	if err != nil {
-		panic("jsonrpc: a message is no JSON: " + err.Error())
+		panic("jsonrpc: a message is not JSON: " + err.Error())
 	}
 	return append(b, '\n')
 }
 
-// Calls are requests that wait for their answer, numbered from 1, each with what the caller wants to know then. The zero value
-// is empty. It is not safe for concurrent use.
+// Calls are requests that wait for a reply, numbered from 1, each with a value of the caller. The zero value is
+// empty. It is not safe for concurrent use.
 type Calls[T any] struct {
 	last    int64
 	waiting map[int64]T
@@ -62,12 +64,12 @@ func (c *Calls[T]) Add(call T) (id int64) {
 	return c.last
 }
 
-// Take ends the wait for an answer. False means that no request of this number waits: none was made, or it was answered.
+// Take removes and returns a call. It returns false if no request of this number waits.
 func (c *Calls[T]) Take(id int64) (T, bool) {
 	call, ok := c.waiting[id]
 	delete(c.waiting, id)
 	return call, ok
 }
 
-// Waiting are the requests without an answer, in no order.
+// Waiting returns the requests without a reply, in no particular order.
 func (c *Calls[T]) Waiting() iter.Seq[T] { return maps.Values(c.waiting) }

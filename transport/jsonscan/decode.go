@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// The functions here take the content of a valid string, without its quotes.
+// These functions take the content of a valid string, without its quotes.
 
 func isASCII(b []byte) bool {
 	for _, c := range b {
@@ -58,7 +58,7 @@ func decodedString(content []byte, f flags) string {
 	if len(content) <= len(small)/3 {
 		return string(appendDecoded(small[:0], content))
 	}
-	// Escapes shrink; only invalid UTF-8 grows, and append sees to that.
+	// Escapes shrink; only invalid UTF-8 grows, which append handles.
 	return string(appendDecoded(make([]byte, 0, len(content)), content))
 }
 

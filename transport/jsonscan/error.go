@@ -11,7 +11,7 @@ const MaxDepth = 10000
 var (
 	// ErrDepth reports a line with more than MaxDepth nested containers. It is matched by errors.Is.
 	ErrDepth = errors.New("nested too deeply")
-	// ErrNotObject reports a valid line that is no object, where members were asked for.
+	// ErrNotObject reports a valid line that is not an object where members were requested.
 	ErrNotObject = errors.New("json value is not an object")
 )
 
@@ -22,7 +22,7 @@ type SyntaxError struct {
 	cause  error
 }
 
-// Error says what was found and at which byte.
+// Error states what was found and at which byte.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid json at byte %d: %s", e.Offset, e.msg)
 }
@@ -30,8 +30,8 @@ func (e *SyntaxError) Error() string {
 // Unwrap returns ErrDepth for a line that is nested too deeply, nil otherwise.
 func (e *SyntaxError) Unwrap() error { return e.cause }
 
-// syntaxError words the failure that a scan function reported as ^pos. Scan functions return positions only, so that
-// the path of valid input carries no error values; the reason is recovered here.
+// syntaxError returns the error for a failure that a scan function reported as ^pos. Scan functions return positions
+// only, so that valid input pays for no error values; the reason is determined here.
 func syntaxError(b []byte, code int) error {
 	pos := ^code
 	switch {

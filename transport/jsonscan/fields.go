@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// Fields checks the whole line and stores the members that keys names in dst, in one pass and without allocating; only
-// an escaped name of more than 64 bytes costs a copy. dst[i] is the value of path i, the zero Value where the line has
-// none. dst needs keys.Len() elements, Fields panics with fewer. The error is a *SyntaxError for a line that is not JSON,
-// ErrNotObject for one that is no object; dst holds zero Values then. Where a key is repeated the last member counts,
-// with everything below it.
+// Fields checks the whole line and stores the members that keys names in dst, in one pass and without allocating;
+// only an escaped name of more than 64 bytes costs a copy. dst[i] is the value of path i, the zero Value if the line
+// has none. dst needs keys.Len() elements; Fields panics with fewer. The error is a *SyntaxError for invalid JSON,
+// and ErrNotObject for any other value; dst then holds zero Values. The last of repeated keys counts, with everything
+// below it.
 func Fields(line []byte, dst []Value, keys *KeySet) error {
 	keys.ready()
 	dst = dst[:keys.n]
@@ -39,7 +39,7 @@ func Fields(line []byte, dst []Value, keys *KeySet) error {
 }
 
 // Fields stores the members of an object in dst like the function of that name. It returns false, with zero Values in
-// dst, when v is no object.
+// dst, if v is not an object.
 func (v Value) Fields(dst []Value, keys *KeySet) bool {
 	keys.ready()
 	dst = dst[:keys.n]
@@ -47,7 +47,7 @@ func (v Value) Fields(dst []Value, keys *KeySet) bool {
 	return v.Kind() == Object && keys.scan(v.raw, 0, 0, dst) >= 0
 }
 
-// scan passes the object that begins at i, with depth containers open around it, and stores wanted members.
+// scan scans the object that starts at i, with depth open containers around it, and stores wanted members.
 func (ks *KeySet) scan(b []byte, i, depth int, dst []Value) int {
 	if depth >= MaxDepth {
 		return ^i

@@ -1,8 +1,8 @@
 package jsonscan
 
-// Interner returns the same string for strings that repeat, such as tool names and ids, so that only their first
-// occurrence allocates. It remembers a fixed number of strings of at most 64 bytes each and forgets the one used longer
-// ago of two that share a place. The zero Interner copies every time; it is not safe for concurrent use.
+// Interner returns the same string for repeated strings, such as tool names and ids, so that only the first
+// occurrence allocates. It remembers a fixed number of strings of at most 64 bytes each, and of two strings in one
+// place the one used last. The zero Interner always copies; it is not safe for concurrent use.
 type Interner struct {
 	places [][2]string
 }

@@ -7,16 +7,15 @@ import (
 	"sync"
 )
 
-// KeySet is a list of member names that Fields looks for. It is immutable and safe for concurrent use; make one per
-// message shape, at package level. It is compiled when it is first used: a program with many of them must not pay for
-// all at its start.
+// KeySet is a list of member names that Fields looks for. It is immutable and safe for concurrent use; declare one
+// per message shape at package level. It is compiled on first use, so that programs do not pay for unused sets.
 type KeySet struct {
 	once  sync.Once
 	paths []string
 	n     int
 	seed  uint64
 	shift uint
-	table []keyEntry // power of two; the first entry of a hash sits at its index, others hang on next
+	table []keyEntry // power of two; the first entry of a hash is at its index, others are linked by next
 }
 
 type keyEntry struct {
@@ -29,9 +28,9 @@ type keyEntry struct {
 	below      []int32 // every slot of child, cleared when the key is met again
 }
 
-// NewKeySet makes a set of paths. Slot i of Fields' dst belongs to paths[i]. A path is a member name, or several joined by
-// dots, which reach into nested objects within the same pass: "event.delta.text". A backslash before a dot or before a
-// backslash makes it part of the name. A path listed twice fills the first of its slots only.
+// NewKeySet returns a set of paths. Slot i of Fields' dst belongs to paths[i]. A path is a member name, or several
+// joined by dots, which reach into nested objects within the same pass: "event.delta.text". A backslash before a dot
+// or a backslash makes it part of the name. A duplicate path only fills the first of its slots.
 func NewKeySet(paths ...string) *KeySet { return &KeySet{paths: paths, n: len(paths)} }
 
 // ready compiles the set on first use.
@@ -52,7 +51,7 @@ func (ks *KeySet) build() {
 	ks.seed, ks.shift, ks.table = c.seed, c.shift, c.table
 }
 
-// Len returns the number of paths, the least length of Fields' dst.
+// Len returns the number of paths, the minimum length of Fields' dst.
 func (ks *KeySet) Len() int { return ks.n }
 
 type node struct {
@@ -100,8 +99,8 @@ func splitPath(p string) []string {
 	return append(names, b.String())
 }
 
-// compile looks for a multiplier that gives each key an entry of its own; with few keys in a table four times their
-// number one turns up within a few dozen tries. Where none does, chains keep the lookup right.
+// compile searches for a multiplier that gives each key an entry of its own; with few keys in a table of four times
+// their number it finds one within a few dozen tries. Otherwise chains keep the lookup correct.
 func (n *node) compile(paths int) *KeySet {
 	ks := &KeySet{n: paths}
 	size := 2

@@ -1,10 +1,10 @@
 package jsonscan
 
-// Peek looks for a member of the object that line begins with, and returns the line from that member's value on. It reads
-// no further than the value's first byte, so line may be cut anywhere: what is not there, or stands behind a member that
-// is cut, is not found. Unlike Fields it takes the first member of that name and checks only what it passes, and it knows
-// names only as writers of JSON put ASCII, without escapes. It gives up at a member called stop; "" stops nowhere. It
-// serves to tell lines apart that are not worth reading.
+// Peek finds a member of the object that line starts with, and returns the rest of the line from that member's value
+// on. It reads only up to the value's first byte, so line may be truncated anywhere: a missing member, or one after
+// the cut, is not found. Unlike Fields it returns the first member of that name, checks only what it skips, and
+// matches names without escapes only. It stops at a member called stop, unless that is empty. Use it to skip
+// irrelevant lines cheaply.
 func Peek(line []byte, name, stop string) ([]byte, bool) {
 	if stop == "" {
 		stop = name

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// The scan functions take the index where something begins and return the index after it, or ^pos when the byte at pos
-// (or the end of b, pos == len(b)) does not fit.
+// The scan functions take the index of a token and return the index after it, or ^pos if the byte at pos (or the end
+// of b, pos == len(b)) is invalid.
 
 // Eight bytes of a string are tested at once. A byte ends the fast part of a string when it is a quote or a control
 // character (both are below 0x21 once bit 1 is flipped: the quote becomes 0x20, a blank 0x22) or a backslash. Borrows
@@ -20,18 +20,18 @@ const (
 	backslash  = '\\' * ones
 )
 
-// flags say what decoding a string value takes.
+// flags describe how a string value is decoded.
 type flags uint8
 
 const (
 	escaped  flags = 1 << iota // has a backslash
-	nonASCII                   // has bytes from 0x80 up
+	nonASCII                   // contains bytes from 0x80 up
 )
 
 // isSpace has a true for the four bytes that may stand between tokens.
 var isSpace = [256]bool{' ': true, '\t': true, '\n': true, '\r': true}
 
-// escapes has a true for the bytes that may follow a backslash, u apart.
+// escapes is true for the bytes that may follow a backslash, except u.
 var escapes = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
 // hexDigit holds the value of a hexadecimal digit plus one, zero for every other byte.
@@ -52,8 +52,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// scanString goes on inside a string, at any byte of its content, to the byte after the closing quote. The flags cover
-// what it has seen itself.
+// scanString continues inside a string, at any byte of its content, to the byte after the closing quote. The flags
+// cover the bytes it has read.
 func scanString(b []byte, i int) (int, flags) {
 	var f flags
 	for {
@@ -71,7 +71,7 @@ func scanString(b []byte, i int) (int, flags) {
 			if b[i] != '\\' || i+1 >= len(b) || !escapes[b[i+1]] {
 				break
 			}
-			f |= escaped // of one byte, as most are
+			f |= escaped // of one byte, the usual case
 			i += 2
 		}
 		if seen&highs != 0 {
@@ -105,7 +105,7 @@ func scanString(b []byte, i int) (int, flags) {
 		case c < ' ':
 			return ^i, f
 		default:
-			// Only the last seven bytes of a line come here one by one.
+			// Only the last seven bytes of a line are tested one by one.
 			if c >= 0x80 {
 				f |= nonASCII
 			}
@@ -114,7 +114,7 @@ func scanString(b []byte, i int) (int, flags) {
 	}
 }
 
-// scanScalar passes a number or a literal.
+// scanScalar scans a number or a literal.
 func scanScalar(b []byte, i int) int {
 	if i >= len(b) {
 		return ^len(b)
@@ -180,7 +180,7 @@ func scanDigits(b []byte, i int) int {
 	return i
 }
 
-// scanValue passes any value that begins at i, with depth containers open around it.
+// scanValue scans any value that starts at i, with depth open containers around it.
 func scanValue(b []byte, i, depth int) (int, flags) {
 	if i >= len(b) {
 		return ^len(b), 0
@@ -194,7 +194,7 @@ func scanValue(b []byte, i, depth int) (int, flags) {
 	return scanScalar(b, i), 0
 }
 
-// scanContainer passes the object or array that begins at i, with depth containers open around it. It keeps the kinds
+// scanContainer scans the object or array that starts at i, with depth open containers around it. It keeps the kinds
 // of up to 63 open containers in one word and calls itself for the next 63, so the stack stays below 160 frames.
 func scanContainer(b []byte, i, depth int) int {
 	var (

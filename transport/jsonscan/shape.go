@@ -20,18 +20,18 @@ import (
 //		}
 //	}]
 //
-// Every field is a Value, or a struct of such. A nested struct is an object inside the message; an embedded one has members
-// of the struct around it. The name of a member is that of its field in snake case, or in camel case behind a blank field of
-// type Camel, which holds for the structs inside as well until one has a Snake. The tag scan gives any other name, as a path of
-// NewKeySet. A field whose message has no such member is the zero Value.
+// Every field is a Value, or a struct of such. A nested struct is an object inside the message; an embedded one has
+// members of the struct around it. A member's name is its field's in snake case, or in camel case after a blank field
+// of type Camel, which also applies to nested structs until one has a Snake. The tag scan gives any other name, as a
+// path of NewKeySet. A field without a member is the zero Value.
 //
-// The zero Shape is ready for use and safe for concurrent use. Declare it at package level: its first use compiles it, and panics
-// if T is anything else.
+// The zero Shape is ready for use and safe for concurrent use. Declare it at package level: its first use compiles
+// it, and panics if T is invalid.
 type Shape[T any] struct {
 	keys atomic.Pointer[KeySet]
 }
 
-// Camel and Snake say how the members of a struct are spelled: a blank field of one of these types, before the others.
+// Camel and Snake set the spelling of a struct's members: a blank field of one of these types, before the others.
 type (
 	Camel struct{}
 	Snake struct{}
@@ -43,7 +43,7 @@ var (
 	typeOfSnake = reflect.TypeFor[Snake]()
 )
 
-// Into reads a line, replacing all of dst. False means that the line is not a JSON object; dst is zero then.
+// Into reads a line, replacing all of dst. It returns false, with dst zero, if the line is not a JSON object.
 func (s *Shape[T]) Into(line []byte, dst *T) bool {
 	keys := s.set()
 	members := values(dst, keys.n)
@@ -54,28 +54,28 @@ func (s *Shape[T]) Into(line []byte, dst *T) bool {
 	return Fields(line, members, keys) == nil // white space around the object, or no object
 }
 
-// Read reads a line. It copies the T; a large one, or one that is read often, is read with Into.
+// Read reads a line and returns a T. Use Into for a large T, or for frequent lines.
 func (s *Shape[T]) Read(line []byte) (dst T, ok bool) {
 	ok = s.Into(line, &dst)
 	return dst, ok
 }
 
-// From reads a value, replacing all of dst. False means that it is not an object; dst is zero then.
+// From reads a value, replacing all of dst. It returns false, with dst zero, if the value is not an object.
 func (s *Shape[T]) From(v Value, dst *T) bool {
 	keys := s.set()
 	return v.Fields(values(dst, keys.n), keys)
 }
 
-// Of reads a value like From, into a T of its own.
+// Of reads a value like From and returns a T.
 func (s *Shape[T]) Of(v Value) (dst T, ok bool) {
 	ok = s.From(v, &dst)
 	return dst, ok
 }
 
-// Paths are the members that T names.
+// Paths returns the members that T names.
 func (s *Shape[T]) Paths() []string { return s.set().paths }
 
-// set is what T names. Two first uses at a time make the same.
+// set returns the key set of T. Concurrent first uses compute the same set.
 func (s *Shape[T]) set() *KeySet {
 	if keys := s.keys.Load(); keys != nil {
 		return keys
@@ -83,7 +83,7 @@ func (s *Shape[T]) set() *KeySet {
 	return s.compile()
 }
 
-// values is dst as the n values that it consists of, which compile has made sure of.
+// values returns dst as the n values that it consists of, as compile verified.
 func values[T any](dst *T, n int) []Value { return unsafe.Slice((*Value)(unsafe.Pointer(dst)), n) }
 
 func (s *Shape[T]) compile() *KeySet {
@@ -138,7 +138,7 @@ func memberPaths(t reflect.Type, path string, camel bool, paths []string) []stri
 	return paths
 }
 
-// spell is the name of a member: parent_tool_use_id or parentToolUseId for ParentToolUseID.
+// spell returns the name of a member: parent_tool_use_id or parentToolUseId for ParentToolUseID.
 func spell(field string, camel bool) string {
 	var b strings.Builder
 	r := []rune(field)

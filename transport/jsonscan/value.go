@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Kind tells the kinds of JSON values apart.
+// Kind is the kind of a JSON value.
 type Kind uint8
 
 // Invalid is the kind of the zero Value, which stands for an absent member.
@@ -36,16 +36,16 @@ var kinds = [256]Kind{
 	'5': Number, '6': Number, '7': Number, '8': Number, '9': Number,
 }
 
-// Value is a view of one valid JSON value inside a line. It shares the line's bytes and means nothing once they change;
-// Str copies. Every method works on the zero Value and on values of another kind, and then returns zero results, so
-// calls can be chained. Values may be read concurrently as long as nobody writes to the line.
+// Value is a view of one valid JSON value inside a line. It shares the line's bytes and is invalid once they change;
+// Str copies. Every method accepts the zero Value and values of another kind, and then returns zero results, so calls
+// can be chained. Values may be read concurrently as long as nobody writes to the line.
 type Value struct {
 	raw   []byte
 	flags flags
 }
 
-// Parse checks that line holds exactly one JSON value, with white space around it at most, and returns a view of it.
-// The error is a *SyntaxError.
+// Parse checks that line contains exactly one JSON value, with optional white space around it, and returns a view of
+// it. The error is a *SyntaxError.
 func Parse(line []byte) (Value, error) {
 	i := skipSpace(line, 0)
 	end, f := scanValue(line, i, 0)
@@ -66,14 +66,14 @@ func (v Value) Kind() Kind {
 	return kinds[v.raw[0]]
 }
 
-// Exists reports whether v is anything but the zero Value; null exists.
+// Exists reports whether v is not the zero Value; null exists.
 func (v Value) Exists() bool { return len(v.raw) > 0 }
 
-// Raw returns the bytes of the value as they stand in the line, nil for the zero Value. They belong to the line.
+// Raw returns the bytes of the value in the line, nil for the zero Value. They belong to the line.
 func (v Value) Raw() []byte { return v.raw }
 
 // Get returns the last member of an object with the given name, the zero Value if there is none. It reads the whole
-// object; Fields is the way to more than one member.
+// object; use Fields for more than one member.
 func (v Value) Get(key string) Value {
 	var found Value
 	for name, member := range v.members {
@@ -84,8 +84,8 @@ func (v Value) Get(key string) Value {
 	return found
 }
 
-// Object calls yield for each member of an object in order until it returns false. It has the shape of an iter.Seq2.
-// Names are decoded: they belong to the line if they are ASCII without escapes, else they are copies.
+// Object calls yield for each member of an object in order until it returns false. It has the signature of an
+// iter.Seq2. Names are decoded: they belong to the line if they are ASCII without escapes, else they are copies.
 // Repeated names are all reported.
 func (v Value) Object(yield func(name []byte, member Value) bool) {
 	for name, member := range v.members {
@@ -99,7 +99,7 @@ func (v Value) Object(yield func(name []byte, member Value) bool) {
 	}
 }
 
-// members is Object with names as they stand in the line, without their quotes.
+// members is Object with undecoded names, without their quotes.
 func (v Value) members(yield func(name, member Value) bool) {
 	if v.Kind() != Object {
 		return
@@ -120,7 +120,8 @@ func (v Value) members(yield func(name, member Value) bool) {
 	}
 }
 
-// Array calls yield for each element of an array in order until it returns false. It has the shape of an iter.Seq2.
+// Array calls yield for each element of an array in order until it returns false. It has the signature of an
+// iter.Seq2.
 func (v Value) Array(yield func(i int, element Value) bool) {
 	if v.Kind() != Array {
 		return
@@ -163,8 +164,8 @@ func (v Value) StrBytes(buf []byte) []byte {
 	return appendDecoded(buf, content)
 }
 
-// Plain returns the content of a string that stands in the line as it decodes: ASCII without escapes. The bytes belong
-// to the line. It returns false for other strings and other kinds.
+// Plain returns the content of a string that needs no decoding: ASCII without escapes. The bytes belong to the line.
+// It returns false for other strings and other kinds.
 func (v Value) Plain() ([]byte, bool) {
 	if v.Kind() != String || v.flags != 0 {
 		return nil, false
@@ -212,11 +213,11 @@ func (v Value) Int() (int64, bool) {
 	return int64(n), n < 1<<63
 }
 
-// maxCount is far above any number of tokens and far below what sums could overflow.
+// maxCount is far above any number of tokens and too small for sums to overflow.
 const maxCount = 1 << 50
 
-// Count returns a whole number of tokens, milliseconds or the like, also one that is written 12.0 or 1e3. Anything else, and
-// what is negative or above 2^50, counts as 0.
+// Count returns a whole number of tokens, milliseconds or the like, including one written 12.0 or 1e3. Anything else,
+// and a negative number or one above 2^50, counts as 0.
 func (v Value) Count() int64 {
 	n, ok := v.Int()
 	if !ok {
@@ -230,7 +231,7 @@ func (v Value) Count() int64 {
 	return n
 }
 
-// Float returns a number as the nearest float64, false if it is out of range or v is no number.
+// Float returns a number as the nearest float64, false if it is out of range or v is not a number.
 func (v Value) Float() (float64, bool) {
 	if v.Kind() != Number {
 		return 0, false
@@ -245,7 +246,7 @@ func (v Value) Float() (float64, bool) {
 // IsTrue reports whether v is true.
 func (v Value) IsTrue() bool { return v.Kind() == True }
 
-// Bool returns the value of true or false in value, and whether v is one of them in ok.
+// Bool returns the value of true or false, and whether v is one of them.
 func (v Value) Bool() (value, ok bool) {
 	k := v.Kind()
 	return k == True, k == True || k == False

@@ -8,11 +8,11 @@ import (
 // maxAncestors bounds the walk up the process tree.
 const maxAncestors = 64
 
-// Ancestors names the programs above this process, the parent first: the path or name a program was started by, and for
-// one that an interpreter runs (node, bun, deno, python) its script. It is nil where the system does not tell.
+// Ancestors names the programs above this process, the parent first: the path or name that a program was started by,
+// and the script of an interpreter (node, bun, deno, python). It is nil if the system does not tell.
 func Ancestors() []string { return ancestors() }
 
-// program names what a command line runs.
+// program returns the name of what a command line runs.
 func program(argv []string) string {
 	if len(argv) == 0 {
 		return ""

@@ -13,10 +13,10 @@ func ancestors() []string {
 		if !ok {
 			break
 		}
-		// A script is found before the links to it are followed: what it was started by says more than where it is kept.
+		// A script's name is determined before links are resolved: the name it was started by is more informative.
 		line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 		if err != nil {
-			break // of another user, as everything above it
+			break // owned by another user, like everything above it
 		}
 		list = append(list, program(strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")))
 		pid = stat.ppid

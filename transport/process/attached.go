@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Attached runs a program to its end in this process's own session with the given files, which are a person's terminal
-// as a rule: the program may ask and be typed at, and Ctrl-C reaches it. Of s it takes Path, Args, Dir, Env and Grace.
-// When ctx ends the program is asked to end, and killed after the grace; what it has started itself is left alone. The
-// exit code is that of the program; the error is that it did not start or was stopped.
+// Attached runs a program to its end in this process's own session with the given files, usually a person's terminal:
+// the program may ask and read input, and Ctrl-C reaches it. It uses Path, Args, Dir, Env and Grace of s. When ctx
+// ends the program is asked to end, and killed after the grace; its child processes are left alone. The exit code is
+// the program's; the error means that it did not start or was stopped.
 func Attached(ctx context.Context, s Spec, stdin, stdout, stderr *os.File) (int, error) {
 	p, err := os.StartProcess(s.Path, append([]string{s.Path}, s.Args...), &os.ProcAttr{Dir: s.Dir, Env: s.Env, Files: []*os.File{stdin, stdout, stderr}})
 	if err != nil {
@@ -33,7 +33,7 @@ func Attached(ctx context.Context, s Spec, stdin, stdout, stderr *os.File) (int,
 		if grace == 0 {
 			grace = DefaultGrace
 		}
-		_ = askToEnd(p) // it may be gone already
+		_ = askToEnd(p) // it may have ended already
 		select {
 		case <-ended:
 		case <-time.After(grace):

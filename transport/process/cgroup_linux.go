@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroup is a leaf below our own control group that holds one run. Where the own group is not ours to divide, its path
-// is empty and every method does nothing.
+// cgroup is a leaf below our own control group that holds one run. If the own group cannot be divided, its path is
+// empty and every method does nothing.
 type cgroup struct {
 	path string
-	fd   int // of the directory, in the keeper; -1 otherwise
+	fd   int // file descriptor of the directory in the keeper; -1 otherwise
 }
 
 const groupPrefix = "drawbar-"
 
-// ownGroup names the leaf for a run. It does not make it.
+// ownGroup names the leaf of a run without creating it.
 func ownGroup(mark string) cgroup {
 	base := ownGroupDir()
 	if base == "" {
@@ -31,7 +31,7 @@ func ownGroup(mark string) cgroup {
 	return cgroup{path: base + "/" + groupPrefix + mark, fd: -1}
 }
 
-// groupsIn are the leaves of all runs in a folder; empty: none.
+// groupsIn returns the leaves of all runs in a folder, or of one run.
 func groupsIn(base string) (all []cgroup) {
 	list, _ := os.ReadDir(base) // unreadable: none is ours
 	for _, d := range list {
@@ -42,7 +42,7 @@ func groupsIn(base string) (all []cgroup) {
 	return all
 }
 
-// mark is the mark that the leaf is named for; empty for one that is not ours.
+// mark returns the mark in the leaf's name; empty for a foreign leaf.
 func (g cgroup) mark() string {
 	mark, ours := strings.CutPrefix(filepath.Base(g.path), groupPrefix)
 	if b, err := hex.DecodeString(mark); !ours || err != nil || len(b) != 16 {
@@ -51,7 +51,7 @@ func (g cgroup) mark() string {
 	return mark
 }
 
-// makeGroup makes the leaf, or returns an empty one.
+// makeGroup creates the leaf, or returns an empty one.
 func makeGroup(path string) cgroup {
 	none := cgroup{fd: -1}
 	if path == "" || syscall.Mkdir(path, 0o700) != nil {
@@ -76,12 +76,12 @@ func (g cgroup) kill() {
 	writeSmall(g.path+"/cgroup.kill", "1")
 }
 
-// members are the processes in the group.
+// members returns the processes in the group.
 func (g cgroup) members() (pids []int) {
 	if g.path == "" {
 		return nil
 	}
-	list, _ := os.ReadFile(g.path + "/cgroup.procs") // there is none: nobody is in it
+	list, _ := os.ReadFile(g.path + "/cgroup.procs") // it does not exist, so it has no members
 	for f := range strings.FieldsSeq(string(list)) {
 		if pid, err := strconv.Atoi(f); err == nil && pid > 1 {
 			pids = append(pids, pid)
@@ -90,19 +90,19 @@ func (g cgroup) members() (pids []int) {
 	return pids
 }
 
-// remove removes the group when it is empty.
+// remove removes an empty group.
 func (g cgroup) remove() bool {
 	return g.path == "" || syscall.Rmdir(g.path) != syscall.EBUSY
 }
 
-// removeSoon removes the group of processes that were just killed: they stay in it until they are gone altogether.
+// removeSoon removes the group of processes that were just killed: they stay in it until they are fully gone.
 func (g cgroup) removeSoon() {
 	for deadline := time.Now().Add(time.Second); !g.remove() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// ownGroupDir is the directory of our own group in the unified hierarchy if we may make groups in it and move
+// ownGroupDir returns the directory of our own group in the unified hierarchy if we may create groups in it and move
 // processes there, else empty.
 func ownGroupDir() string {
 	own := ""
@@ -127,7 +127,7 @@ func ownGroupDir() string {
 
 type mount struct{ root, dir string }
 
-// unifiedMount finds the mount of the unified hierarchy, once: it does not change during the life of a program.
+// unifiedMount finds the mount of the unified hierarchy once: it does not change during the life of a program.
 var unifiedMount = sync.OnceValue(func() mount {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -7,22 +7,22 @@ import (
 	"sync"
 )
 
-// Detached is a process that outlives the one that started it.
+// Detached is a process that outlives its parent.
 type Detached struct {
 	mu   sync.Mutex
 	done bool
 }
 
-// Alive reports whether the process still runs, as far as its parent can tell.
+// Alive reports whether the process is still running, as far as its parent can tell.
 func (d *Detached) Alive() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return !d.done
 }
 
-// Detach starts a process in a session of its own that nobody here stops or waits for: no keeper, no streams. Stdin is
-// given through a file that is already removed, standard output and error go to the file output. Of s it takes Path,
-// Args, Dir, Env and Stdin.
+// Detach starts a process in a session of its own, without keeper and streams; nobody stops it or waits for it. Stdin
+// is passed in an unlinked file, standard output and error go to the file output. It uses Path, Args, Dir, Env and
+// Stdin of s.
 func Detach(s Spec, output string) (*Detached, error) {
 	in, err := os.CreateTemp("", "drawbar-detach-*")
 	if err != nil {
@@ -46,9 +46,9 @@ func Detach(s Spec, output string) (*Detached, error) {
 		return nil, fmt.Errorf("detach %s: %w", s.Path, err)
 	}
 	d := &Detached{}
-	// The wait reaps the child should it end while this process is still here; it ends with this process at the latest.
+	// The wait reaps the child if it ends before this process; it ends with this process at the latest.
 	go func() {
-		_, _ = p.Wait() // how it ended is told by what it left, not by its exit code
+		_, _ = p.Wait() // its outcome is in what it left, not its exit code
 		d.mu.Lock()
 		d.done = true
 		d.mu.Unlock()
@@ -56,7 +56,7 @@ func Detach(s Spec, output string) (*Detached, error) {
 	return d, nil
 }
 
-// SignalPID asks the process to end, or ends it. The caller makes sure that the number still means the process it knows.
+// SignalPID asks the process to end, or ends it. The caller must ensure that the pid still belongs to that process.
 func SignalPID(pid int, kill bool) error {
 	if pid <= 1 {
 		return fmt.Errorf("signal process %d: no such process of ours", pid)

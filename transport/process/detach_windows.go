@@ -11,5 +11,5 @@ func detachedAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.DETACHED_PROCESS | windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
 
-// askToEnd ends the process: Windows has no way to ask one without a console.
+// askToEnd ends the process: Windows cannot ask one without a console.
 func askToEnd(p *os.Process) error { return p.Kill() }

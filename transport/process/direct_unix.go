@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// markName is the variable by which the processes of a run without a keeper are found.
+// markName is the variable that identifies the processes of a run without a keeper.
 const markName = "DRAWBAR_RUN_MARK"
 
-// direct is a process without a keeper: our own child, and a tree that is found in the process table.
+// direct is a process without a keeper: our own child, and a tree found in the process table.
 type direct struct {
 	proc *os.Process
 	tree tree
@@ -81,7 +81,7 @@ func (d *direct) kill() {
 	})
 }
 
-// abandon leaves a process behind that cannot die, and the goroutine that waits for it.
+// abandon gives up a process that cannot die, and the goroutine that waits for it.
 func (d *direct) abandon() { d.end <- status{code: -1, err: ErrSurvivors} }
 
 func (d *direct) finish() (int, error) {
@@ -89,5 +89,5 @@ func (d *direct) finish() (int, error) {
 	return d.count, d.err
 }
 
-// pause between two looks at a tree that is dying.
+// pause between two checks of a dying tree.
 func nextPause(d time.Duration) time.Duration { return min(d*2, 20*time.Millisecond) }

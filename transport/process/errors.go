@@ -14,24 +14,24 @@ var (
 	ErrNotExecutable = errors.New("program cannot be executed")
 	// ErrBadDir means that Spec.Dir is missing, not a directory or may not be entered.
 	ErrBadDir = errors.New("working directory cannot be used")
-	// ErrTooLong means that arguments and environment exceed what the system takes.
+	// ErrTooLong means that arguments and environment exceed the system's limit.
 	ErrTooLong = errors.New("arguments or environment too long")
 	// ErrInvalid means a Spec that no system can start, such as a NUL byte in an argument.
 	ErrInvalid = errors.New("invalid process specification")
-	// ErrUnsupported means that the platform cannot do what was asked.
+	// ErrUnsupported means that the platform does not support the request.
 	ErrUnsupported = errors.New("not supported on this platform")
 	// ErrInputClosed is returned by Write after CloseInput, or for a process started without KeepStdin.
 	ErrInputClosed = errors.New("input is closed")
 	// ErrEnded is returned when a signal is sent to a process that has ended.
 	ErrEnded = errors.New("process has ended")
-	// ErrKeeperLost means that the keeper of the run died; the tree was killed as far as it could be found, and the
-	// exit code of the process is unknown.
+	// ErrKeeperLost means that the keeper of the run died; the tree was killed as far as it was found, and the exit
+	// code of the process is unknown.
 	ErrKeeperLost = errors.New("the keeper of the process was killed")
-	// ErrSurvivors means that descendants could not be killed within the time allowed.
+	// ErrSurvivors means that descendants could not be killed within the time limit.
 	ErrSurvivors = errors.New("processes could not be killed")
 )
 
-// StartError says why a process was not started. It matches its Reason and its cause with errors.Is.
+// StartError is why a process was not started. It matches its Reason and its cause with errors.Is.
 type StartError struct {
 	Path   string
 	Dir    string

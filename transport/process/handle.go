@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Handle is a running process as kits see it. *Process is the real one; tests hand out fakes.
+// Handle is a running process as kits use it. *Process is the real one; tests use fakes.
 type Handle interface {
 	Next(ctx context.Context) ([]Line, error)
 	Write(p []byte) error

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// ptyPiece is how much is written to a terminal at once, so that a full one is noticed between two pieces.
+// ptyPiece is how much is written to a terminal at once, so that a full one is detected between two pieces.
 const ptyPiece = 2 << 10
 
-// input is the queue before standard input. It is bounded by memory only: a writer must never wait for an agent that
-// itself waits to be read. Once the process no longer reads, what is queued and what comes is dropped.
+// input is the queue of standard input. It is bounded by memory only: a writer must never wait for an agent that
+// itself waits to be read. Once the process stops reading, queued and new input is dropped.
 type input struct {
 	f    *os.File
 	pty  bool
@@ -19,7 +19,7 @@ type input struct {
 	mu     sync.Mutex
 	queue  [][]byte
 	closed bool // nothing more is accepted
-	broken bool // nobody reads any more
+	broken bool // the process no longer reads
 }
 
 func newInput(f *os.File, pty bool) *input {
@@ -47,7 +47,7 @@ func (in *input) close() {
 	in.ring()
 }
 
-// abort ends the writing, also one that waits.
+// abort stops writing, including a blocked write.
 func (in *input) abort() {
 	in.mu.Lock()
 	in.closed, in.broken, in.queue = true, true, nil
@@ -67,7 +67,7 @@ func (in *input) ring() {
 	}
 }
 
-// next waits for the next piece; false means that there is none left.
+// next waits for the next piece; false means that there is none.
 func (in *input) next() ([]byte, bool) {
 	for {
 		in.mu.Lock()
@@ -90,7 +90,7 @@ func (in *input) next() ([]byte, bool) {
 	}
 }
 
-// run writes until the input is closed or nobody reads.
+// run writes until the input is closed or the process stops reading.
 func (in *input) run() {
 	last := byte('\n')
 	for {
@@ -100,7 +100,7 @@ func (in *input) run() {
 		}
 		last = p[len(p)-1]
 		if err := in.write(p); err != nil {
-			// EPIPE is how a process says that it needs no more input; every other error means the same for us.
+			// EPIPE means that the process needs no more input; every other error has the same effect here.
 			in.mu.Lock()
 			in.broken, in.queue = true, nil
 			in.mu.Unlock()
@@ -110,7 +110,7 @@ func (in *input) run() {
 		_ = in.f.Close()
 		return
 	}
-	// Ctrl-D ends the input at the beginning of a line, and only ships the line otherwise.
+	// Ctrl-D ends the input at the start of a line, and otherwise only flushes the line.
 	eof := []byte{4}
 	if last != '\n' {
 		eof = []byte{4, 4}

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// job is a process in a job object. The object ends with its last handle, which is ours: the tree does not outlive the
-// host program, however that ends.
+// job is a process in a job object. The object ends with its last handle, which is ours: the tree does not outlive
+// the host program, however it ends.
 type job struct {
 	proc   *os.Process
 	handle windows.Handle
@@ -78,7 +78,7 @@ func assign(h windows.Handle, pid int) error {
 	return windows.AssignProcessToJobObject(h, p)
 }
 
-// resume lets the only thread of a suspended process run.
+// resume starts the only thread of a suspended process.
 func resume(pid int) error {
 	snap, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
 	if err != nil {
@@ -124,12 +124,12 @@ func (j *job) kill() {
 	j.killed = true
 	j.left = j.active()
 	if !j.ended.Load() {
-		j.left-- // the process itself is no survivor
+		j.left-- // the process itself is not a survivor
 	}
 	_ = windows.TerminateJobObject(j.handle, 1)
 }
 
-// abandon leaves a process behind that cannot die, and the goroutine that waits for it.
+// abandon gives up a process that cannot die, and the goroutine that waits for it.
 func (j *job) abandon() { j.end <- status{code: -1, err: ErrSurvivors} }
 
 // accounting is JOBOBJECT_BASIC_ACCOUNTING_INFORMATION.
@@ -141,7 +141,7 @@ type accounting struct {
 	terminated      uint32
 }
 
-// active counts the living processes of the job, -1 when unknown.
+// active returns the number of live processes in the job, -1 if unknown.
 func (j *job) active() int {
 	const basicAccounting = 1
 	var a accounting

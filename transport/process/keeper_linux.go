@@ -14,18 +14,19 @@ import (
 const (
 	keeperArg  = "drawbar-keeper"
 	keeperEnv  = "DRAWBAR_KEEPER=1"
-	keeperSelf = "/proc/self/exe" // also when the file was replaced or removed since
+	keeperSelf = "/proc/self/exe" // works even if the file was replaced or removed since
 
-	// keeperStart bounds the time until the keeper reports the agent. It is generous: hundreds may start at once.
+	// keeperStart bounds the time until the keeper reports the agent. It is generous, because hundreds may start at
+	// once.
 	keeperStart = time.Minute
 )
 
-// kept is a process that lives under a keeper.
+// kept is a process with a keeper.
 type kept struct {
 	keeper *os.Process
 	ctl    *os.File // our end of the control socket
 	agent  int
-	tree   tree // for the case that the keeper is lost
+	tree   tree // in case the keeper is lost
 	group  cgroup
 	end    chan status
 	limit  time.Duration
@@ -33,7 +34,7 @@ type kept struct {
 
 	mu    sync.Mutex // orders writes to ctl
 	gone  chan struct{}
-	heard struct { // written before gone is closed
+	heard struct { // set before gone is closed
 		done      bool
 		survivors int
 		reported  bool
@@ -47,7 +48,7 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	k, err := ahead.take()
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			return startDirect(l) // no /proc, or no right to run again: best effort
+			return startDirect(l) // no /proc, or the program cannot be executed again: best effort
 		}
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	refused, err := k.handshake(ctx, l)
 	if err != nil {
 		defer hostWatcher.ended(k.watch)
-		_ = k.ctl.Close() // tells a living keeper to end what it may have started
+		_ = k.ctl.Close() // tells a live keeper to end what it may have started
 		k.reap()
 		if !refused {
 			_, _ = newTreeOf(l.mark, 0, 0).kill(k.limit)
@@ -100,17 +101,16 @@ func startRole(role, dir string) (proc *os.Process, ctl *os.File, err error) {
 	return proc, ctl, nil
 }
 
-// ahead is the keeper that was started before there is a program to start.
+// ahead is the keeper that was started in advance.
 var ahead keeperAhead
 
 type keeperAhead struct {
 	mu    sync.Mutex
-	ready chan *kept // nil when there is none
+	ready chan *kept // nil if there is none
 }
 
-// StartAhead starts the keeper of the first process before that is known, for a program that starts one as soon as it can: the keeper
-// begins while the program still reads its configuration. One that is not used ends with the program. It does nothing where there
-// are no keepers.
+// StartAhead starts the keeper of the first process in advance, while the program still reads its configuration. An
+// unused one ends with the program. It does nothing on platforms without keepers.
 func StartAhead() {
 	if !keeperReady.Load() {
 		return
@@ -127,7 +127,7 @@ func StartAhead() {
 	}()
 }
 
-// take is a keeper that waits for its order.
+// take returns a keeper that waits for its order.
 func (a *keeperAhead) take() (*kept, error) {
 	a.mu.Lock()
 	ready := a.ready
@@ -141,7 +141,7 @@ func (a *keeperAhead) take() (*kept, error) {
 	return startKeeper()
 }
 
-// keeperEnviron is the environment of keepers and watchers.
+// keeperEnviron returns the environment of keepers and watchers.
 func keeperEnviron() []string {
 	env := []string{keeperEnv, "GOGC=off", "GOMEMLIMIT=64MiB", "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"}
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
@@ -150,8 +150,8 @@ func keeperEnviron() []string {
 	return env
 }
 
-// handshake hands the order to the keeper and waits until the agent runs; refused says that the keeper knows that it
-// does not.
+// handshake sends the order to the keeper and waits until the agent runs; refused means that the keeper reported a
+// failed start.
 func (k *kept) handshake(ctx context.Context, l launch) (refused bool, err error) {
 	if err := k.ctl.SetDeadline(time.Now().Add(keeperStart)); err != nil {
 		return false, fmt.Errorf("reach the keeper: %w", err)
@@ -180,7 +180,7 @@ func (k *kept) handshake(ctx context.Context, l launch) (refused bool, err error
 	return false, nil
 }
 
-// listen follows what the keeper says until it is gone.
+// listen handles the keeper's messages until it is gone.
 func (k *kept) listen() {
 	defer close(k.gone)
 	for {
@@ -245,7 +245,7 @@ func (k *kept) finish() (int, error) {
 	}
 	if k.heard.done {
 		_ = k.ctl.Close()
-		go k.reap() // it has done its work, and ends
+		go k.reap() // it is done, and ends
 		return k.heard.survivors, nil
 	}
 	_ = k.keeper.Kill()
@@ -255,19 +255,19 @@ func (k *kept) finish() (int, error) {
 	survivors, err := k.tree.kill(k.limit)
 	k.group.removeSoon()
 	if k.heard.reported {
-		err = errors.Join(ErrKeeperLost, err) // otherwise the status says it
+		err = errors.Join(ErrKeeperLost, err) // otherwise the status tells
 	}
 	return survivors, err
 }
 
-// reap waits for the end of the keeper, which is on its way or was killed.
+// reap waits for the end of the keeper, which is ending or was killed.
 func (k *kept) reap() {
 	late := time.AfterFunc(k.limit, func() { _ = k.keeper.Kill() })
 	_, _ = k.keeper.Wait()
 	late.Stop()
 }
 
-// sendFiles writes b and hands over the files with it.
+// sendFiles writes b together with files.
 func sendFiles(ctl *os.File, b []byte, files [3]*os.File) error {
 	fds := make([]int, len(files))
 	for i, f := range files {
@@ -287,8 +287,8 @@ func sendFiles(ctl *os.File, b []byte, files [3]*os.File) error {
 	return sent
 }
 
-// controlPair makes the control socket. Our end has deadlines; theirs blocks, as the keeper reads it only
-// when there is something.
+// controlPair creates the control socket. Our end has deadlines; the keeper's blocks, because it reads only when data
+// is available.
 func controlPair() (ours, theirs *os.File, err error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

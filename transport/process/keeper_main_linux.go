@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keeperReady says that this program enters MaybeKeeper when it is started again.
+// keeperReady records that this program calls MaybeKeeper.
 var keeperReady atomic.Bool
 
 // MaybeKeeper turns the process into the keeper of an agent if it was started as one, and then does not return.
-// Otherwise it lets Start use keepers. It must be the first call of main: what runs before it runs in every keeper.
-// On other systems than Linux it does nothing.
+// Otherwise it lets Start use keepers. It must be the first call of main: everything before it also runs in every
+// keeper. It does nothing on other systems than Linux.
 func MaybeKeeper() {
 	enterKeeper()
 	keeperReady.Store(true)
 }
 
-// init enters the keeper's role before the packages that are initialized after this one, which saves a keeper of a large program
+// init enters the keeper's role before later packages are initialized, which saves a keeper of a large program
 // milliseconds. Only a process that such a program started for it has the name and the variable.
 func init() { enterKeeper() }
 
@@ -39,16 +39,16 @@ func enterKeeper() {
 	}
 }
 
-// controlFD is where the keeper finds its socket; 0, 1 and 2 are those of the agent.
+// controlFD is the keeper's socket; 0, 1 and 2 are the agent's streams.
 const controlFD = 3
 
-// keeper is the whole state of a keeper process. It has one goroutine and, when nothing happens, sleeps.
+// keeper is the state of a keeper process. It has one goroutine and sleeps when idle.
 type keeper struct {
 	agent   int
 	pidfd   int // of the agent; -1 on a kernel without
 	group   cgroup
-	reaped  bool // the agent; its number and group must not be signalled any more
-	deaf    bool // the socket has ended or nothing more is expected from it
+	reaped  bool // the agent was reaped; its pid and group must not be signalled any more
+	deaf    bool // the socket was closed or no more commands are expected
 	killing bool
 	killed  map[processID]bool
 	orphan  bool     // the host is gone
@@ -56,22 +56,22 @@ type keeper struct {
 }
 
 func runKeeper() {
-	// The agent is killed when the thread that started it ends: this one, which stays for as long as the keeper.
+	// The agent is killed when the thread that started it ends: this one, which lives as long as the keeper.
 	runtime.LockOSThread()
 	syscall.CloseOnExec(controlFD)
-	// Whatever else the host program let through must not reach the agent.
+	// Other files inherited from the host program must not reach the agent.
 	_ = unix.CloseRange(controlFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	writeSmall("/proc/self/comm", keeperArg)
 	o, ok := receiveOrder()
 	if !ok {
-		os.Exit(0) // the host is gone before anything began, or needs no keeper
+		os.Exit(0) // the host ended before the start, or needs no keeper
 	}
 	k := &keeper{pidfd: -1, group: cgroup{fd: -1}, killed: map[processID]bool{}, scratch: o.scratch}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		k.fail(err)
 	}
 	if signal.Ignored(syscall.SIGINT) || signal.Ignored(syscall.SIGHUP) {
-		// An ignored signal, the gift of some shells, would stay ignored in the agent; a caught one does not.
+		// Signals that a shell set to ignored would stay ignored in the agent; caught signals do not.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGHUP)
 	}
 	_ = tagLimit(0, o.mark)
@@ -79,8 +79,8 @@ func runKeeper() {
 		_ = k.group.remove()
 		k.fail(err)
 	}
-	// When the host and its whole group are told to end, that is the host's to do: the agent is owed its grace. Only
-	// now, as the agent would inherit it.
+	// If the host's whole group is asked to end, the host handles it: the agent gets its grace. Set only now, because
+	// the agent would inherit it.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP)
 	letGo()
 	s, _ := readStat(k.agent)
@@ -97,7 +97,7 @@ func (k *keeper) fail(err error) {
 	os.Exit(0)
 }
 
-// start starts the agent in a session of its own, in the leaf of the control group where there can be one.
+// start starts the agent in its own session, in a leaf of the control group if possible.
 func (k *keeper) start(o order) error {
 	attr := &syscall.ProcAttr{Dir: o.dir, Env: o.env, Files: []uintptr{0, 1, 2},
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: o.pty, PidFD: &k.pidfd, Pdeathsig: syscall.SIGKILL}}
@@ -107,7 +107,7 @@ func (k *keeper) start(o order) error {
 		if k.agent, err = syscall.ForkExec(o.path, o.argv, attr); err == nil {
 			return nil
 		}
-		// Perhaps only the group refused; the second attempt tells.
+		// Perhaps only the group failed; the second attempt tells.
 		_ = k.group.remove()
 		k.group = cgroup{fd: -1}
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = false, 0
@@ -116,7 +116,7 @@ func (k *keeper) start(o order) error {
 	return err
 }
 
-// letGo drops what the keeper shares with the agent, so that streams end and directories can be removed.
+// letGo closes what the keeper shares with the agent, so that streams end and directories can be removed.
 func letGo() {
 	null, err := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	for fd := range 3 {
@@ -132,8 +132,8 @@ func letGo() {
 	_ = syscall.Chdir("/")
 }
 
-// The pauses between two looks for children to reap. Nothing announces the end of an adopted child, and a zombie harms
-// nobody for a while.
+// The pauses between two checks for children to reap. Nothing reports the end of an adopted child, and a zombie is
+// harmless for a while.
 const (
 	shortPause = 200 * time.Microsecond
 	killPause  = 20 * time.Millisecond
@@ -141,7 +141,7 @@ const (
 	idlePause  = time.Second
 )
 
-// run waits for the end of the agent and for what the host says, and ends the process when the tree is gone.
+// run waits for the end of the agent and for commands of the host, and exits when the tree is gone.
 func (k *keeper) run() {
 	for pause := shortPause; ; {
 		longest := idlePause
@@ -167,7 +167,7 @@ func (k *keeper) run() {
 	}
 }
 
-// sleep waits until the agent has ended, the host says something, or the pause is over.
+// sleep waits until the agent has ended, the host sends a command, or the pause is over.
 func (k *keeper) sleep(pause time.Duration) (said bool) {
 	fds := make([]unix.PollFd, 0, 2)
 	if !k.deaf {
@@ -181,8 +181,8 @@ func (k *keeper) sleep(pause time.Duration) (said bool) {
 	return n > 0 && !k.deaf && fds[0].Revents != 0
 }
 
-// reap collects every child that has ended, adopted ones included. When there is none left the tree is gone, as
-// whatever loses its parent becomes a child of the keeper; then the keeper reports and ends.
+// reap reaps every ended child, including adopted ones. When there is none left the tree is gone, because every
+// orphan becomes a child of the keeper; then the keeper reports and exits.
 func (k *keeper) reap() (some bool) {
 	var news []message
 	for {
@@ -212,7 +212,7 @@ func (k *keeper) reap() (some bool) {
 	return some
 }
 
-// obey carries out what the host says. The end of the socket is the end of the host and means the same as opKill.
+// obey carries out the host's commands. The end of the socket is the end of the host and equals opKill.
 func (k *keeper) obey() (kill bool) {
 	var b [2]byte
 	switch {
@@ -226,7 +226,7 @@ func (k *keeper) obey() (kill bool) {
 	return k.killing
 }
 
-// kill kills what there is now.
+// kill kills all current processes of the tree.
 func (k *keeper) kill() {
 	find := func() []procStat { return descendants(os.Getpid()) }
 	if k.group.path != "" {
@@ -237,10 +237,10 @@ func (k *keeper) kill() {
 		}
 		k.group.kill()
 	}
-	freezeAndKill(find, k.killed) // all of them, or those who left the group
+	freezeAndKill(find, k.killed) // all of them, or those that left the group
 }
 
-// survivors counts whom the keeper had to kill, other than the agent.
+// survivors returns the number of processes that the keeper had to kill, except the agent.
 func (k *keeper) survivors() (n int) {
 	for id := range k.killed {
 		if id.pid != k.agent {
@@ -250,7 +250,7 @@ func (k *keeper) survivors() (n int) {
 	return n
 }
 
-// send tells the host. That the host is gone is seen by whoever listens.
+// send sends a message to the host. listen detects that the host is gone.
 func send(news ...message) {
 	var b []byte
 	for _, m := range news {
@@ -268,7 +268,7 @@ func send(news ...message) {
 	}
 }
 
-// receiveOrder waits for an order. The files that come with it become the standard streams.
+// receiveOrder waits for an order. Its files become the standard streams.
 func receiveOrder() (order, bool) {
 	var head [orderHead]byte
 	if !receiveHead(head[:]) {

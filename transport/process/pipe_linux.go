@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// growPipe makes a pipe as large as it may be. A user whose pipes hold too much already keeps the ordinary size.
+// growPipe enlarges a pipe to the maximum. A user above the limit of pipe memory keeps the default size.
 func growPipe(f *os.File) {
 	text, err := os.ReadFile("/proc/sys/fs/pipe-max-size")
 	if err != nil {

@@ -47,18 +47,18 @@ func checkProgram(path string) (reason, err error) {
 	return nil, nil
 }
 
-// startReason explains what the system said when the program passed all checks before.
+// startReason explains the system's error when the program passed all checks before.
 func startReason(err error) error {
 	switch {
 	case errors.Is(err, syscall.E2BIG):
 		return ErrTooLong
 	case errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.ENOENT):
-		return ErrNotExecutable // ENOENT: the interpreter, as the program itself was there a moment ago
+		return ErrNotExecutable // ENOENT: the interpreter, because the program itself existed a moment ago
 	}
 	return nil
 }
 
-// readNow reads without waiting; open says that there is nothing to read and no end either.
+// readNow reads without waiting; open reports that there is neither data nor an end.
 func readNow(fd uintptr, p []byte) (n int, open bool) {
 	for {
 		n, err := syscall.Read(int(fd), p)
@@ -68,7 +68,7 @@ func readNow(fd uintptr, p []byte) (n int, open bool) {
 	}
 }
 
-// endOfStream recognizes the ways in which a stream ends: a terminal whose other end is gone fails with EIO.
+// endOfStream recognizes the end of a stream: a terminal whose other end is closed fails with EIO.
 func endOfStream(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.EIO) || errors.Is(err, os.ErrClosed)
 }
@@ -80,7 +80,7 @@ func pauseSignal(on bool) os.Signal {
 	return syscall.SIGCONT
 }
 
-// terminate asks the group to end. A paused group would never hear of it.
+// terminate asks the group to end. A paused group would not receive the signal, so it is resumed.
 func terminate(c child) {
 	_ = c.signal(syscall.SIGTERM)
 	_ = c.signal(syscall.SIGCONT)

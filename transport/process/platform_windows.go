@@ -48,7 +48,7 @@ func startReason(err error) error {
 	return nil
 }
 
-// readNow takes nothing: a pipe here cannot be read without waiting.
+// readNow reads nothing: a pipe cannot be read without waiting here.
 func readNow(uintptr, []byte) (int, bool) { return 0, true }
 
 func endOfStream(err error) bool {
@@ -57,5 +57,5 @@ func endOfStream(err error) bool {
 
 func pauseSignal(bool) os.Signal { return nil }
 
-// terminate is CTRL_BREAK, the only polite request a console program knows.
+// terminate sends CTRL_BREAK, the only polite request that a console program understands.
 func terminate(c child) { _ = c.signal(os.Interrupt) }

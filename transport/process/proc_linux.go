@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procStat is what /proc/<pid>/stat says about a process.
+// procStat is the content of /proc/<pid>/stat.
 type procStat struct {
 	pid, ppid int
 	state     byte
-	start     uint64 // in clock ticks since boot; with pid it names a process for ever
-	exiting   bool   // on its way out; its files may be closed already
+	start     uint64 // in clock ticks since boot; together with pid it identifies a process
+	exiting   bool   // exiting; its files may be closed already
 	threads   int
 }
 
-// dead says that only the entry in the process table is left. A process whose first thread has ended looks like a
-// zombie too, but its other threads run on.
+// dead reports that only the entry in the process table is left. A process whose first thread has ended looks like a
+// zombie too, but its other threads still run.
 func (s procStat) dead() bool {
 	return (s.state == 'Z' || s.state == 'X' || s.state == 'x') && s.threads <= 1
 }
@@ -43,7 +43,7 @@ func readStat(pid int) (procStat, bool) {
 	return s, ok
 }
 
-// anyThreadRuns tells a process that ends from one that only lost its first thread.
+// anyThreadRuns distinguishes an ended process from one that only lost its first thread.
 func anyThreadRuns(pid int) bool {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task/"
 	var buf [1024]byte
@@ -56,7 +56,7 @@ func anyThreadRuns(pid int) bool {
 	return false
 }
 
-// parseStat reads the fields behind the command name, which may itself hold blanks and parentheses.
+// parseStat parses the fields after the command name, which may contain blanks and parentheses.
 func parseStat(pid int, b []byte) (procStat, bool) {
 	i := bytes.LastIndexByte(b, ')')
 	if i < 0 {
@@ -144,7 +144,7 @@ func numbers(dir string) []int {
 	return out
 }
 
-// childrenOf lists the children of a process, zombies included. It reads them per thread, as the kernel keeps them;
+// childrenOf lists the children of a process, including zombies. It reads them per thread, as the kernel stores them;
 // false means that this kernel has no such list.
 func childrenOf(pid int, buf []byte) ([]int, bool) {
 	base := "/proc/" + strconv.Itoa(pid) + "/task/"
@@ -183,7 +183,7 @@ func childrenOf(pid int, buf []byte) ([]int, bool) {
 	return kids, true
 }
 
-// descendants lists the living processes below root.
+// descendants lists the live processes below root.
 func descendants(root int) []procStat {
 	buf := make([]byte, 4096)
 	var found []procStat
@@ -229,7 +229,7 @@ func descendantsByParent(root int) []procStat {
 	return found
 }
 
-// signalTo signals exactly the process that was seen, not one that got its number since.
+// signalTo signals exactly the process that was seen, not a later one with its pid.
 func signalTo(s procStat, sig syscall.Signal) bool {
 	fd, err := unix.PidfdOpen(s.pid, 0)
 	if err != nil {
@@ -244,11 +244,12 @@ func signalTo(s procStat, sig syscall.Signal) bool {
 	return ok && now.start == s.start && unix.PidfdSendSignal(fd, sig, nil, 0) == nil
 }
 
-// freezeRounds bounds the search for a stable set; a tree that grows faster is killed as far as it is known, and again.
+// freezeRounds bounds the search for a stable set; a tree that grows faster is killed as far as it is known, and
+// again.
 const freezeRounds = 64
 
-// freeze stops everything that find finds until it finds nothing new. From the moment a process was sent SIGSTOP it
-// cannot fork any more, so the set is complete when a look adds nothing.
+// freeze stops everything that find returns until nothing new appears. A process cannot fork after SIGSTOP, so the
+// set is complete when a round adds nothing.
 func freeze(find func() []procStat) []procStat {
 	var set []procStat
 	known := map[processID]bool{}
@@ -268,8 +269,8 @@ func freeze(find func() []procStat) []procStat {
 	return set
 }
 
-// freezeAndKill freezes and kills what find finds, notes in killed who had not been about to end anyway, and returns how
-// many there were.
+// freezeAndKill freezes and kills what find returns, records in killed which of them were not already exiting, and
+// returns how many there were.
 func freezeAndKill(find func() []procStat, killed map[processID]bool) int {
 	set := freeze(find)
 	for _, s := range set {

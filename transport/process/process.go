@@ -16,19 +16,19 @@ import (
 )
 
 // Process is a running process with its streams. Next belongs to one goroutine at a time; everything else may be
-// called concurrently, and also after the end. Every Process must be read to io.EOF or stopped, and waited for.
+// called concurrently, also after the end. Every Process must be read to io.EOF or stopped, and waited for.
 type Process struct {
 	child child
 	spec  Spec
 	start time.Time
 
 	out   *outbox
-	held  chunk  // the buffer behind the lines that Next handed out last
+	held  chunk  // the buffer of the lines that Next returned last
 	lines []Line // reused by Next
 
-	in     *input   // nil when the input is the null device
+	in     *input   // nil if the input is the null device
 	master *os.File // of the pseudo-terminal, or nil
-	keys   *os.File // the same, so that Ctrl-C need not wait behind queued input
+	keys   *os.File // the same, so that Ctrl-C does not wait for queued input
 
 	tail    *tail
 	readers []*reader
@@ -37,15 +37,15 @@ type Process struct {
 
 	stopped chan struct{} // a new deadline was set; capacity 1
 	stopMu  sync.Mutex
-	stop    time.Time // zero: nobody asked
-	ended   bool      // the supervisor no longer listens
+	stop    time.Time // zero: no stop was requested
+	ended   bool      // the supervisor has ended
 
 	done chan struct{} // closed when exit is valid
 	exit Exit
 }
 
 // Start starts a process. The context governs its whole life: when it ends the process is stopped with Spec.Grace.
-// Whatever prevents the start is a *StartError, found before anything runs where that is possible.
+// Every failure to start is a *StartError, detected before anything runs if possible.
 func Start(ctx context.Context, s Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &StartError{Path: s.Path, Dir: s.Dir, Err: fmt.Errorf("%w: %w", err, context.Cause(ctx))}
@@ -121,7 +121,7 @@ func prepare(s Spec) (launch, error) {
 	return l, nil
 }
 
-// open makes the streams: those of the process go into l.files, ours are returned for the case that nothing starts.
+// open creates the streams: the process's ends go into l.files, ours are returned in case nothing starts.
 func (p *Process) open(l *launch) (ours []*os.File, err error) {
 	if p.spec.Pty {
 		return p.openPty(l)
@@ -183,10 +183,11 @@ func (p *Process) openPty(l *launch) ([]*os.File, error) {
 	return []*os.File{t.Master, t.Keys}, nil
 }
 
-// PID is the process id of the process itself.
+// PID returns the process id of the process itself.
 func (p *Process) PID() int { return p.child.pid() }
 
-// LastOutput is when the process last wrote anything, a part of a line included; the zero time before the first byte.
+// LastOutput returns when the process last wrote anything, including part of a line; the zero time before the first
+// byte.
 func (p *Process) LastOutput() time.Time {
 	if ns := p.out.heard.Load(); ns != 0 {
 		return time.Unix(0, ns)
@@ -195,9 +196,9 @@ func (p *Process) LastOutput() time.Time {
 }
 
 // Next waits for output and returns a batch of whole lines, valid until the next call. The lines of one stream keep
-// their order. It returns io.EOF once both streams have ended and all their lines were returned, and the error of ctx
-// when that ends first; then nothing is lost and Next may be called again. A process whose output nobody takes waits
-// when its pipe is full.
+// their order. It returns io.EOF once both streams have ended and all lines were returned, and the error of ctx if
+// that ends first; then nothing is lost and Next may be called again. A process whose output is not read blocks when
+// its pipe is full.
 func (p *Process) Next(ctx context.Context) ([]Line, error) {
 	if p.held.from != nil {
 		p.held.from.give(p.held.buf)
@@ -226,11 +227,11 @@ func (p *Process) Next(ctx context.Context) ([]Line, error) {
 	}
 }
 
-// keepLines bounds the batch slice that is kept for the next batch.
+// keepLines bounds the batch slice that is reused.
 const keepLines = 16 << 10
 
-// Write queues a copy of b for standard input and returns at once. The queue is bounded by memory only. A process that
-// no longer reads is no error: what it did not read is dropped. The error is ErrInputClosed after CloseInput and for a
+// Write queues a copy of b for standard input and returns at once. The queue is bounded by memory only. Input that
+// the process does not read is dropped without an error. The error is ErrInputClosed after CloseInput and for a
 // process started without KeepStdin.
 func (p *Process) Write(b []byte) error {
 	if p.in == nil {
@@ -246,7 +247,7 @@ func (p *Process) CloseInput() {
 	}
 }
 
-// Signal sends sig to the process group. It returns ErrEnded after the end of the process, ErrUnsupported where the
+// Signal sends sig to the process group. It returns ErrEnded after the end of the process, ErrUnsupported if the
 // platform has no such signal.
 func (p *Process) Signal(sig os.Signal) error {
 	select {
@@ -257,7 +258,7 @@ func (p *Process) Signal(sig os.Signal) error {
 	return p.child.signal(sig)
 }
 
-// Interrupt asks the process to drop what it is doing: SIGINT to the group, the Ctrl-C byte in a pseudo-terminal,
+// Interrupt asks the process to abandon its current work: SIGINT to the group, the Ctrl-C byte in a pseudo-terminal,
 // CTRL_BREAK on Windows.
 func (p *Process) Interrupt() error {
 	if p.keys == nil {
@@ -272,7 +273,7 @@ func (p *Process) Interrupt() error {
 	if _, err := p.keys.Write([]byte{3}); err == nil {
 		return nil
 	}
-	return p.child.signal(os.Interrupt) // nobody empties the terminal: the signal it stands for
+	return p.child.signal(os.Interrupt) // the terminal is full: send the signal directly
 }
 
 // Pause stops the process group until Resume. Stop ends a paused process too.
@@ -289,9 +290,9 @@ func (p *Process) pause(on bool) error {
 	return p.Signal(sig)
 }
 
-// Stop ends the process: TERM to its group now, and when the grace is over KILL to the whole tree. It returns at once;
-// Wait tells the end. A grace of zero means Spec.Grace, a negative one KILL at once. Further calls can shorten the
-// grace but not lengthen it.
+// Stop ends the process: TERM to its group now, and KILL to the whole tree after the grace. It returns at once; Wait
+// reports the end. A grace of zero means Spec.Grace, a negative one an immediate KILL. Further calls can shorten the
+// grace but not extend it.
 func (p *Process) Stop(grace time.Duration) {
 	grace = cmp.Or(grace, p.spec.grace())
 	deadline := time.Now().Add(max(grace, 0))
@@ -311,9 +312,9 @@ func (p *Process) Stop(grace time.Duration) {
 	}
 }
 
-// Wait waits for the end: the process is reaped, its streams were read to their end, nothing it started is left and no
-// goroutine of this package runs for it but one that reaps the keeper, which ends by itself. Lines that Next has not returned yet stay available. Wait does not make a
-// process end that waits for its output to be read; Stop does.
+// Wait waits for the end: the process is reaped, its streams were read to their end, its descendants are gone, and no
+// goroutine of this package runs for it except one that reaps the keeper and ends by itself. Lines that Next has not
+// returned stay available. Wait does not end a process that waits for its output to be read; Stop does.
 func (p *Process) Wait() Exit {
 	<-p.done
 	return p.exit
@@ -322,13 +323,13 @@ func (p *Process) Wait() Exit {
 func closeAll(files []*os.File) {
 	for i, f := range files {
 		if f != nil {
-			_ = f.Close() // a file that is in the list twice is closed once and refuses the second time
+			_ = f.Close() // a file listed twice is closed once and fails the second time
 			files[i] = nil
 		}
 	}
 }
 
-// lastWins drops all but the last entry of each name, as libc's getenv would find the first.
+// lastWins drops all but the last entry of each name, because libc's getenv finds the first.
 func lastWins(env []string) []string {
 	last := make(map[string]int, len(env))
 	for i, v := range env {

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	firstBuffer = 16 << 10  // what a quiet stream costs
-	busyBuffer  = 256 << 10 // what a flooding stream grows to
-	keepBuffer  = 1 << 20   // a larger one, left by a long line, is not kept
-	aheadLimit  = 4 << 20   // what a reader takes ahead of its consumer at each of the two stages of the end
+	firstBuffer = 16 << 10  // buffer of a quiet stream
+	busyBuffer  = 256 << 10 // maximum buffer of a busy stream
+	keepBuffer  = 1 << 20   // a larger buffer, left by a long line, is not kept
+	aheadLimit  = 4 << 20   // what a reader reads ahead of its consumer in each of the two stages of the end
 )
 
 // chunk is a run of whole lines on its way from a reader to Next. The last line of a stream may lack its newline.
@@ -50,12 +50,12 @@ func (c chunk) lines(dst []Line) []Line {
 	return dst
 }
 
-// reader reads one stream into chunks of whole lines. It owns two buffers: while Next's caller works on one it fills
-// the other, and then it waits, so that a consumer who does not read holds the process back.
+// reader reads one stream into chunks of whole lines. It owns two buffers: while Next's caller uses one it fills the
+// other, and then it waits, so that an idle consumer blocks the process.
 //
-// That changes at the end, so that a run can end without its consumer: when the process has exited (loose) the reader
-// no longer waits for buffers, within a bound that exceeds every pipe; when the whole tree is dead (dead) it may once
-// more take as much. What still comes then comes from somebody out of reach, and the stream is cut.
+// This changes at the end, so that a run can end without its consumer: when the process has exited (loose) the reader
+// no longer waits for buffers, up to a bound that exceeds every pipe; when the whole tree is dead (dead) it may read
+// as much once more. Later output comes from a process out of reach, and the stream is cut.
 type reader struct {
 	stream Stream
 	limit  int // of a line
@@ -83,7 +83,7 @@ func newReader(stream Stream, f *os.File, limit int, out *outbox, t *tail, loose
 func (r *reader) run() error {
 	defer r.out.leave()
 	buf := r.take(0)
-	seen := 0 // bytes of buf that are known to hold no newline
+	seen := 0 // bytes of buf without a newline
 	for {
 		if len(buf) == cap(buf) {
 			buf = r.grow(buf)
@@ -121,7 +121,7 @@ func (r *reader) run() error {
 	}
 }
 
-// skip delivers the beginning of a line that exceeds the limit and reads on to its end. It returns what follows.
+// skip delivers the start of an overlong line and reads on to its end. It returns what follows.
 func (r *reader) skip(line []byte) ([]byte, error) {
 	over := int64(len(line) - r.limit)
 	last := line[len(line)-1]
@@ -157,7 +157,7 @@ func (r *reader) skip(line []byte) ([]byte, error) {
 	}
 }
 
-// take returns an empty buffer with room for n bytes and more.
+// take returns an empty buffer with room for more than n bytes.
 func (r *reader) take(n int) []byte {
 	want := max(r.size, n+firstBuffer)
 	var b []byte
@@ -181,7 +181,7 @@ func (r *reader) take(n int) []byte {
 	return b[:0]
 }
 
-// give takes a buffer back from the consumer.
+// give returns a buffer from the consumer.
 func (r *reader) give(b []byte) {
 	if cap(b) > keepBuffer {
 		b = nil
@@ -214,8 +214,8 @@ func (r *reader) read(p []byte) (int, error) {
 	return n, err
 }
 
-// abandon ends the reading of a stream that somebody out of reach keeps open. What the pipe holds is still taken,
-// where the platform can tell; false means that it could not.
+// abandon ends the reading of a stream that a process out of reach keeps open. The pipe's content is still read if
+// the platform can tell its end; otherwise it returns false.
 func (r *reader) abandon() bool {
 	if err := r.f.SetReadDeadline(time.Unix(1, 0)); err != nil {
 		_ = r.f.Close() // the read ends with the file
@@ -224,7 +224,7 @@ func (r *reader) abandon() bool {
 	return true
 }
 
-// rest reads what is there without waiting.
+// rest reads the available bytes without waiting.
 func (r *reader) rest(p []byte) (n int, err error) {
 	if err := r.f.SetReadDeadline(time.Time{}); err != nil {
 		return 0, io.EOF
@@ -257,15 +257,15 @@ func (r *reader) grow(b []byte) []byte {
 	return n
 }
 
-// outbox is the queue between the readers and Next. It holds at most two chunks per reader, and once the writers are
-// dead the rest of their pipes.
+// outbox is the queue between the readers and Next. It holds at most two chunks per reader, and the rest of their
+// pipes once the writers are dead.
 type outbox struct {
 	wake  chan struct{}
-	heard atomic.Int64 // when the last byte came, in nanoseconds since 1970; 0 before the first
+	heard atomic.Int64 // time of the last byte, in nanoseconds since 1970; 0 before the first
 
 	mu    sync.Mutex
 	queue []chunk
-	open  int // readers that still run
+	open  int // running readers
 }
 
 func newOutbox(readers int) *outbox {
@@ -293,7 +293,7 @@ func (o *outbox) ring() {
 	}
 }
 
-// pop returns the next chunk; ended says that there will never be another.
+// pop returns the next chunk; ended means that there will be no more.
 func (o *outbox) pop() (c chunk, ok, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -15,10 +15,11 @@ import (
 // ErrOutputTooLong means that Run stopped a program because it printed more than Spec.MaxLine bytes.
 var ErrOutputTooLong = errors.New("output too long")
 
-// Run runs a short helper to its end and returns its standard output as it is. There is no keeper: the helper gets a process
-// group of its own, and what it leaves behind after a regular end is left alone. When ctx ends, the group is asked to end and
-// killed after the grace. Of s it takes everything but KeepStdin and Pty; MaxLine bounds the whole output. A program that did
-// not start or was stopped is told by Exit.Err, one that ended badly on its own account by Exit.Code and Exit.StderrTail.
+// Run runs a short helper to its end and returns its standard output unchanged. There is no keeper: the helper gets
+// its own process group, and processes that remain after a regular end are left alone. When ctx ends, the group is
+// asked to end and killed after the grace. It uses everything of s except KeepStdin and Pty; MaxLine bounds the whole
+// output. Exit.Err reports a program that did not start or was stopped, Exit.Code and Exit.StderrTail one that
+// failed.
 func Run(ctx context.Context, s Spec) ([]byte, Exit) {
 	began := time.Now()
 	failed := func(err error) ([]byte, Exit) {
@@ -50,7 +51,7 @@ func Run(ctx context.Context, s Spec) ([]byte, Exit) {
 	return r.out.Bytes(), e
 }
 
-// helper is one program that Run runs.
+// helper is a program started by Run.
 type helper struct {
 	proc  *os.Process
 	ours  [3]*os.File // our ends of its streams
@@ -85,7 +86,7 @@ func (r *helper) open(l *launch, s Spec) (err error) {
 	return nil
 }
 
-// wait carries the streams until the program has ended and they are read, or the drain is over.
+// wait copies the streams until the program has ended and they are read, or the drain time is over.
 func (r *helper) wait(ctx context.Context, s Spec) (e Exit) {
 	var streams sync.WaitGroup
 	streams.Go(r.readOutput)
@@ -94,7 +95,7 @@ func (r *helper) wait(ctx context.Context, s Spec) (e Exit) {
 	}
 	if r.ours[0] != nil {
 		streams.Go(func() {
-			_, _ = r.ours[0].Write(s.Stdin) // a program that does not read its input is no error
+			_, _ = r.ours[0].Write(s.Stdin) // a program that does not read its input is not an error
 			_ = r.ours[0].Close()
 		})
 	}

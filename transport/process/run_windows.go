@@ -11,7 +11,7 @@ func helperAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
 
-// endHelper ends the program at once: without a console Windows has no way to ask one.
+// endHelper ends the program at once: Windows cannot ask one without a console.
 func endHelper(p *os.Process, _ bool) { _ = p.Kill() }
 
 func helperStatus(state *os.ProcessState) status { return status{code: state.ExitCode()} }

@@ -33,52 +33,51 @@ const (
 	DefaultStderrTail = 4 << 10
 )
 
-// Spec says what to start. It is a plain value; Start does not change it.
+// Spec describes what to start. It is a plain value; Start does not change it.
 type Spec struct {
-	// Path is the executable. The caller has looked it up; a relative path is taken from the working directory of the
-	// calling program, not from Dir.
+	// Path is the executable. The caller has looked it up; a relative path is relative to the working directory of
+	// the calling program, not to Dir.
 	Path string
 	// Args are the arguments without argv[0], which is Path.
 	Args []string
 	// Dir is the working directory. Empty means that of the calling program.
 	Dir string
-	// Env is the complete environment; nothing is inherited. A later entry of a name wins. Under a keeper the process
+	// Env is the complete environment; nothing is inherited. The last entry of a name wins. With a keeper the process
 	// gets exactly this; without one DRAWBAR_RUN_MARK is added. In a pseudo-terminal TERM=xterm-256color is added
-	// where Env has no TERM.
+	// unless Env has a TERM.
 	Env []string
-	// Stdin is queued before anything that is given to Write. It is not copied and must not change until Wait returns.
+	// Stdin is queued before the input of Write. It is not copied and must not change until Wait returns.
 	Stdin []byte
 	// KeepStdin leaves the input open for Write until CloseInput. Otherwise the input ends after Stdin; with an empty
 	// Stdin it is the null device.
 	KeepStdin bool
-	// Pty runs the process in a pseudo-terminal of 120 columns and 40 rows without echo. Everything it prints is
-	// Stdout. The end of the input is Ctrl-D and Interrupt is Ctrl-C, as a person would type them; a terminal in line
-	// mode drops what exceeds 4,095 bytes of one input line.
+	// Pty runs the process in a pseudo-terminal of 120 columns and 40 rows without echo. All its output is Stdout.
+	// The end of the input is Ctrl-D and Interrupt is Ctrl-C, as if typed; a terminal in line mode drops what exceeds
+	// 4,095 bytes of one input line.
 	Pty bool
-	// Merge sends standard error down the pipe of standard output, in the order of the writes.
+	// Merge redirects standard error to the pipe of standard output, in the order of the writes.
 	Merge bool
 	// MaxLine bounds the bytes of a delivered line. Zero means 64 MiB.
 	MaxLine int
-	// Grace is the time between TERM and KILL when Stop or the end of the context does not say otherwise. Zero means
-	// 5 s, a negative value no grace.
+	// Grace is the time between TERM and KILL unless Stop states another. Zero means 5 s, a negative value no grace.
 	Grace time.Duration
-	// Drain is how long after the exit of the process the streams may stay open in the hands of a descendant. Zero
-	// means 2 s, a negative value no waiting.
+	// Drain is how long descendants may keep the streams open after the exit of the process. Zero means 2 s, a
+	// negative value no waiting.
 	Drain time.Duration
-	// Roomy gives standard output the largest pipe that the system allows (Linux), for a program that exits before all it
-	// wrote has been read and loses what the pipe did not hold.
+	// Roomy gives standard output the largest pipe that the system allows (Linux), for a program that exits before
+	// its output was read and loses what exceeds the pipe.
 	Roomy bool
 	// StderrTail bounds Exit.StderrTail in bytes. Zero means 4 KiB, a negative value keeps nothing.
 	StderrTail int
 
-	// Run names the run that the process belongs to, for Survivors and EndSurvivors. Two processes of one name do not run at
+	// Run names the run of the process for Survivors and EndSurvivors. Two processes of one name must not run at
 	// once.
 	Run string
-	// Scratch are folders of the run that are removed with its processes when the calling program is gone. While it is there
-	// they are its own to remove, by RemoveScratch. Only keepers do that.
+	// Scratch are folders of the run that a keeper removes with its processes when the calling program is gone. While
+	// it lives, the program removes them itself by RemoveScratch.
 	Scratch []string
 
-	withoutKeeper, withoutGroup bool          // for tests of what a platform lacks
+	withoutKeeper, withoutGroup bool          // for tests of missing platform features
 	killLimit                   time.Duration // for tests; zero means defaultKillLimit
 }
 
@@ -93,7 +92,7 @@ type Line struct {
 	Stream Stream
 	// Data is valid until the next call of Next. The receiver may not change or keep it.
 	Data []byte
-	// Truncated says that the line was longer than Spec.MaxLine; Data holds its beginning.
+	// Truncated reports that the line was longer than Spec.MaxLine; Data holds its start.
 	Truncated bool
 	// Skipped counts the bytes of a truncated line that are not in Data.
 	Skipped int64
@@ -101,21 +100,21 @@ type Line struct {
 
 // Exit is how a process ended.
 type Exit struct {
-	// Code is the exit code, or -1 when a signal ended the process or the end is unknown (see Err).
+	// Code is the exit code, or -1 if a signal ended the process or the end is unknown (see Err).
 	Code int
 	// Signal is the name of the signal that ended the process, such as "SIGTERM"; else empty.
 	Signal string
-	// Err says what went wrong with the running of the process itself, such as ErrKeeperLost or ErrSurvivors. It is
-	// nil for a process that ended badly on its own account.
+	// Err is a failure to run the process, such as ErrKeeperLost or ErrSurvivors. It is nil for a process that failed
+	// by itself.
 	Err error
-	// StderrTail is the end of standard error, at most Spec.StderrTail bytes; of standard output where there is no
+	// StderrTail is the end of standard error, at most Spec.StderrTail bytes; of standard output if there is no
 	// separate standard error (Pty, Merge).
 	StderrTail string
-	// Stopped says that Stop or the end of the context asked the process to end.
+	// Stopped reports that Stop or the end of the context asked the process to end.
 	Stopped bool
-	// Killed says that the process was still there when the grace was over.
+	// Killed reports that the process was still running after the grace.
 	Killed bool
-	// Cut says that a descendant held the streams open beyond Spec.Drain, so what it would have written is missing.
+	// Cut reports that a descendant kept the streams open beyond Spec.Drain, so its later output is missing.
 	Cut bool
 	// Survivors counts the descendants that had to be killed after, or with, the process.
 	Survivors int

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Started is when a process of this machine began. ok is false where that cannot be told.
+// Started returns when a process of this machine started. ok is false if that is unknown.
 func Started(pid int) (at time.Time, ok bool) {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || int(p.Proc.P_pid) != pid {

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Started is when a process of this machine began, by the clock as it is now. ok is false where that cannot be told.
+// Started returns when a process of this machine started, by the current clock. ok is false if that is unknown.
 func Started(pid int) (at time.Time, ok bool) {
-	const tick = time.Second / 100 // of /proc, whatever the kernel's own is
+	const tick = time.Second / 100 // of /proc, whatever the kernel uses internally
 	var up unix.Timespec
 	stat, ok := readStat(pid)
 	if !ok || unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {

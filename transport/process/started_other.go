@@ -4,5 +4,5 @@ package process
 
 import "time"
 
-// Started is when a process began. Here it cannot be told.
+// Started returns when a process started. It is unknown on this system.
 func Started(int) (at time.Time, ok bool) { return time.Time{}, false }

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// cutWait is how long a stream may stay open after every process that could hold it was killed. Its end is then a
-// matter of scheduling, unless somebody outside the tree was handed the file.
+// cutWait is how long a stream may stay open after every process of the tree was killed. Its end is then a matter of
+// scheduling, unless a process outside the tree has the file.
 const cutWait = 250 * time.Millisecond
 
-// supervise carries one process from its start to its end. It owns every other goroutine of the process.
+// supervise accompanies a process from its start to its end. It owns every other goroutine of the process.
 func (p *Process) supervise(ctx context.Context) {
 	var streams sync.WaitGroup
 	var readErrs [2]error
@@ -37,7 +37,7 @@ func (p *Process) supervise(ctx context.Context) {
 	close(p.loose)
 	eof := false
 	if errors.Is(st.err, ErrKeeperLost) {
-		exit.Killed = true // it lives, but nobody could tell its end
+		exit.Killed = true // it runs, but its end cannot be reported
 	} else {
 		eof = p.untilEOF(ctx, ended, exit.Killed)
 	}
@@ -82,7 +82,7 @@ func (p *Process) supervise(ctx context.Context) {
 	close(p.done)
 }
 
-// untilExit waits for the end of the process itself, and climbs the ladder of stopping meanwhile.
+// untilExit waits for the end of the process itself, and escalates a stop.
 func (p *Process) untilExit(ctx context.Context, exit *Exit) status {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -113,8 +113,8 @@ func (p *Process) untilExit(ctx context.Context, exit *Exit) status {
 	}
 }
 
-// untilEOF waits for the end of the streams after the exit, as long as the drain and a stop allow. False means that
-// somebody still holds them.
+// untilEOF waits for the end of the streams after the exit, within the drain time and a stop. It returns false if
+// they are still open.
 func (p *Process) untilEOF(ctx context.Context, ended <-chan struct{}, killed bool) bool {
 	limit := time.Now().Add(p.spec.drain())
 	if d := p.deadline(); !d.IsZero() && d.Before(limit) {

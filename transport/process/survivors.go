@@ -6,14 +6,15 @@ import (
 	"encoding/hex"
 )
 
-// A mark names one start of a run: 32 hexadecimal digits, of which those from startFrom to startTo are of the start and the others of
-// the run. What is left of one start is ended by its mark, and the next start of the same run, which may have begun, has another.
+// A mark identifies one start of a run: 32 hexadecimal digits, of which those from startFrom to startTo belong to the
+// start and the others to the run. The remains of one start are ended by its mark, and the next start of the same
+// run, which may be running, has another.
 const (
 	startFrom = 9
 	startTo   = 15 // also the end of what fits into a tag
 )
 
-// markOf is a new mark for a start of a named run; of a run without a name nothing is ever looked for.
+// markOf returns a new mark for a start of a named run; nothing is ever looked up for an unnamed run.
 func markOf(run string) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -26,7 +27,7 @@ func markOf(run string) string {
 	return named[:startFrom] + mark[startFrom:startTo] + named[startTo:]
 }
 
-// runOf is what all marks of a run have in common.
+// runOf returns the common part of all marks of a run.
 func runOf(mark string) string {
 	if len(mark) < startTo {
 		return mark

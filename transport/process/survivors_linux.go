@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Survivors counts the processes of runs, by Spec.Run, that are still there although nobody drives the run any more. It reads
-// the process table once.
+// Survivors counts the processes of runs, by Spec.Run, that are still running without a host. It reads the process
+// table once.
 func Survivors(runs ...string) map[string]int {
 	if len(runs) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func Survivors(runs ...string) map[string]int {
 	return count
 }
 
-// EndSurvivors kills the processes that Survivors counts, and says how many it killed. limit bounds how long it tries.
+// EndSurvivors kills the processes that Survivors counts, for at most limit, and returns how many it killed.
 func EndSurvivors(run string, limit time.Duration) (int, error) {
 	t := tree{mark: markOf(run), all: true}
 	defer func() {
@@ -62,7 +62,8 @@ func EndSurvivors(run string, limit time.Duration) (int, error) {
 	return t.kill(limit)
 }
 
-// RemoveGroups removes the empty control groups of runs that are gone. A run whose helpers were killed left its own.
+// RemoveGroups removes the empty control groups of runs that are gone. A run whose helpers were killed leaves its
+// own.
 func RemoveGroups() {
 	if base := ownGroupDir(); base != "" {
 		removeGroups(base, time.Now())
@@ -72,10 +73,10 @@ func RemoveGroups() {
 func removeGroups(base string, now time.Time) {
 	for _, g := range groupsIn(base) {
 		if info, err := os.Lstat(g.path); err == nil && now.Sub(info.ModTime()) > groupAge {
-			_ = syscall.Rmdir(g.path) // refused where somebody lives in it
+			_ = syscall.Rmdir(g.path) // refused while a process is in it
 		}
 	}
 }
 
-// groupAge spares the group of a run that is just starting, which has no process yet.
+// groupAge spares the group of a starting run, which has no process yet.
 const groupAge = time.Minute

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Survivors counts the processes of runs, by Spec.Run, that are still there although nobody drives the run any more. On this
-// system they are not known.
+// Survivors counts the processes of runs, by Spec.Run, that are still running without a host. They are unknown on
+// this system.
 func Survivors(...string) map[string]int { return nil }
 
-// EndSurvivors kills the processes that Survivors counts, and says how many it killed.
+// EndSurvivors kills the processes that Survivors counts, and returns how many it killed.
 func EndSurvivors(string, time.Duration) (int, error) { return 0, nil }
 
 // RemoveGroups does nothing on this system: only Linux has control groups.

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tree finds the processes of one run in the process table: the group and the children of the agent, and whatever
-// carries the marker in its environment. Best effort: a process that left both, or whose environment the system hides,
-// is not found.
+// tree finds the processes of one run in the process table: the group and the children of the agent, and those with
+// the marker in their environment. Best effort: a process that left both, or whose environment the system hides, is
+// not found.
 type tree struct {
 	mark  string
 	agent int
@@ -22,15 +22,15 @@ func newTree(mark string, agent int) tree { return tree{mark: mark, agent: agent
 
 func (t tree) tag() {}
 
-// kill kills until nothing is found any more, or the limit is over. It returns how many processes it killed; the
-// agent itself does not count.
+// kill kills until nothing is found any more, or the limit is over. It returns how many processes it killed, except
+// the agent itself.
 func (t tree) kill(limit time.Duration) (int, error) {
 	deadline := time.Now().Add(limit)
 	killed := map[int]bool{}
 	for pause := time.Millisecond; ; pause = nextPause(pause) {
 		found := t.find()
 		for _, pid := range found {
-			_ = syscall.Kill(pid, syscall.SIGSTOP) // so that it starts nothing more while the rest is looked for
+			_ = syscall.Kill(pid, syscall.SIGSTOP) // so that it starts nothing more during the search
 		}
 		if len(found) > 0 {
 			found = append(found, t.find()...)
@@ -86,7 +86,7 @@ func (t tree) find() []int {
 	return found
 }
 
-// hasMark looks into the arguments and the environment of a process, which the system keeps in one piece.
+// hasMark searches the arguments and the environment of a process, which the system stores together.
 func hasMark(pid int, mark []byte) bool {
 	data, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {

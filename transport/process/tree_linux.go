@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tree finds the processes of one run in the process table, without being their parent: by the marker in their
-// environment, by the resource limit that tags them, by the control group of the run where this process would have made it, and by being
-// children of such. Best effort: a process that drops both marks and whose parent has ended is not found without such a group.
+// tree finds the processes of one run in the process table without being their parent: by the marker in their
+// environment, by the resource limit that tags them, by the run's control group, and as children of such. Best
+// effort: a process that drops both marks and whose parent has ended is not found without such a group.
 type tree struct {
 	mark  string
 	all   bool // of every start of the run
 	agent int
-	start uint64 // of the agent, so that its number is not mistaken when it is used again
+	start uint64 // start time of the agent, so that its pid is not mistaken after reuse
 }
 
 func newTree(mark string, agent int) tree {
@@ -29,12 +29,12 @@ func newTreeOf(mark string, agent int, start uint64) tree {
 	return tree{mark: mark, agent: agent, start: start}
 }
 
-// tag sets the limit on the agent itself, which everything it starts from now on inherits. What it started before, in
-// the moment since its own start, has the environment only.
+// tag sets the limit on the agent itself; its later children inherit it. What it started before, in the moment since
+// its own start, only has the environment.
 func (t tree) tag() { _ = tagLimit(t.agent, t.mark) }
 
-// kill kills until nothing is found any more, or the limit is over. It returns how many processes it killed; the
-// agent itself does not count.
+// kill kills until nothing is found any more, or the limit is over. It returns how many processes it killed, except
+// the agent itself.
 func (t tree) kill(limit time.Duration) (int, error) {
 	killed := map[processID]bool{}
 	deadline := time.Now().Add(limit)
@@ -51,14 +51,14 @@ func (t tree) kill(limit time.Duration) (int, error) {
 	}
 }
 
-// find lists the living processes of the run.
+// find lists the live processes of the run.
 func (t tree) find() []procStat {
 	all := readAll()
 	self := os.Getpid()
 	member := make(map[int]bool)
 	for pid, s := range all {
 		if pid == self || s.dead() || s.start < t.start {
-			continue // what is older than the agent is none of its descendants
+			continue // a process older than the agent is not a descendant
 		}
 		if pid == t.agent && s.start == t.start || t.marked(s) {
 			member[pid] = true
@@ -108,17 +108,17 @@ func (t tree) groups() (all []cgroup) {
 	return all
 }
 
-// The tag is a soft limit on the real-time CPU time of a process, so far away that it limits nothing. Unlike a
-// variable it survives an emptied environment, and unlike a parent it survives a double fork.
+// The tag is a soft limit on the real-time CPU time of a process, too high to limit anything. Unlike a variable it
+// survives an emptied environment, and unlike a parent it survives a double fork.
 const rlimitRTTime = 15
 
-// tagOf is the limit, in microseconds, that tags the run: more than 73,000 years.
+// tagOf returns the limit, in microseconds, that tags the run: more than 73,000 years.
 func tagOf(mark string) uint64 {
 	n, _ := strconv.ParseUint(mark[:min(len(mark), startTo)], 16, 60)
 	return n | 1<<61
 }
 
-// tagLimit sets the tag on pid (0 is the caller) unless somebody really uses the limit.
+// tagLimit sets the tag on pid (0 is the caller) unless the limit is really used.
 func tagLimit(pid int, mark string) error {
 	var old unix.Rlimit
 	if err := unix.Prlimit(pid, rlimitRTTime, nil, &old); err != nil {
@@ -130,10 +130,10 @@ func tagLimit(pid int, mark string) error {
 	return unix.Prlimit(pid, rlimitRTTime, &unix.Rlimit{Cur: tagOf(mark), Max: old.Max}, nil)
 }
 
-// runOfTag is what the tags of all starts of a run have in common.
+// runOfTag returns the common part of the tags of all starts of a run.
 func runOfTag(tag uint64) uint64 { return tag >> (4 * (startTo - startFrom)) }
 
-// tagOn is the tag of a process; another number for one without.
+// tagOn returns the tag of a process; another number for one without.
 func tagOn(pid int) uint64 {
 	limits, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
 	if err != nil {
@@ -141,12 +141,12 @@ func tagOn(pid int) uint64 {
 	}
 	_, line, _ := bytes.Cut(limits, []byte("Max realtime timeout"))
 	tag, _, _ := bytes.Cut(bytes.TrimLeft(line, " "), []byte(" "))
-	n, _ := strconv.ParseUint(string(tag), 10, 64) // "unlimited" is none
+	n, _ := strconv.ParseUint(string(tag), 10, 64) // "unlimited" is not a tag
 	return n
 }
 
-// markOn is the mark in the environment of a process, empty for one without. Where the first thread has ended, only the others
-// still show the environment.
+// markOn returns the mark in the environment of a process, empty for none. If the first thread has ended, only the
+// others still show the environment.
 func markOn(s procStat) string {
 	dir := "/proc/" + strconv.Itoa(s.pid)
 	mark := markIn(dir)

@@ -12,20 +12,23 @@ import (
 )
 
 const (
-	// watcherArg has nothing of the program's name: who kills everything of that name leaves it to end what that leaves.
+	// watcherArg does not contain the program's name, so that the watcher survives a kill by that name and can clean
+	// up.
 	watcherArg = "agent-watcher"
-	// watcherWrite bounds the handing over of a run: a watcher that does not read is replaced.
+	// watcherWrite bounds the transfer of a run: a watcher that does not read is replaced.
 	watcherWrite = 200 * time.Millisecond
-	// watcherLives bounds how often a watcher that ends is replaced: where none lives, none helps.
+	// watcherLives bounds how often a watcher that ends is replaced: if none survives, another one does not help.
 	watcherLives = 10
-	// watcherDelay is how long a run goes on before it has a watcher: a short one ends sooner, and starts faster without.
+	// watcherDelay is how long a run lasts before it gets a watcher: a short one ends sooner, and starts faster
+	// without.
 	watcherDelay = 100 * time.Millisecond
-	// keeperPatience is how long the keepers of a dead host are left to do their work.
+	// keeperPatience is how long the keepers of a dead host may take to finish.
 	keeperPatience = 300 * time.Millisecond
 )
 
-// watcher is the host's end of a second process that watches host and keepers: when the host is gone and its keepers are gone too
-// or stopped, it ends what they left, and removes private files. There is one for all runs of a host, and none without runs.
+// watcher is the host's end of a second process that watches host and keepers: when the host is gone and its keepers
+// are gone too or stopped, it ends their processes and removes private files. There is one for all runs of a host,
+// and none without runs.
 type watcher struct {
 	mu   sync.Mutex
 	runs map[string]watched
@@ -35,7 +38,7 @@ type watcher struct {
 	lost int         // watchers that were killed
 }
 
-// watched is one process tree and the folders that go with it.
+// watched is one process tree and its folders.
 type watched struct {
 	mark    string
 	scratch []string
@@ -43,7 +46,7 @@ type watched struct {
 
 var hostWatcher watcher
 
-// add has a process tree watched. That it cannot be is no reason not to run it: the keeper is the first to end it.
+// add adds a process tree to the watched ones. A failure does not prevent the run: the keeper is the first to end it.
 func (w *watcher) add(one watched) (id string) {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -73,7 +76,7 @@ func (w *watcher) begin() {
 	}
 }
 
-// restart has a new watcher watch all there is. It is called with the lock held.
+// restart starts a new watcher of everything. It is called with the lock held.
 func (w *watcher) restart() {
 	w.stop()
 	if !w.start() {
@@ -87,7 +90,7 @@ func (w *watcher) restart() {
 	}
 }
 
-// revive puts another watcher in the place of one that was killed, whose end of ctl closes then: it says nothing else.
+// revive replaces a killed watcher, whose end of ctl closes then: it sends nothing else.
 func (w *watcher) revive(ctl *os.File) {
 	_, _ = ctl.Read(make([]byte, 1))
 	w.mu.Lock()
@@ -98,7 +101,8 @@ func (w *watcher) revive(ctl *os.File) {
 	}
 }
 
-// ended ends the watch over a tree that is gone, unless its folders are still there: those go with the host as well.
+// ended removes a finished tree from the watched ones, unless its folders still exist: those are removed with the
+// host as well.
 func (w *watcher) ended(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +111,7 @@ func (w *watcher) ended(id string) {
 	}
 }
 
-// removed ends the watch over a folder that is gone.
+// removed removes a deleted folder from the watched ones.
 func (w *watcher) removed(dir string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,14 +157,14 @@ func (w *watcher) stop() {
 	w.proc, w.ctl = nil, nil
 }
 
-// send hands one over; one without a mark is no longer watched.
+// send transfers one entry; an entry without a mark is removed.
 func (w *watcher) send(id string, one watched) error {
 	_ = w.ctl.SetWriteDeadline(time.Now().Add(watcherWrite))
 	_, err := w.ctl.Write(encodeOrder(order{path: id, mark: one.mark, scratch: one.scratch}))
 	return err
 }
 
-// runWatcher is the watcher's whole life.
+// runWatcher is the watcher process.
 func runWatcher() {
 	syscall.CloseOnExec(controlFD)
 	writeSmall("/proc/self/comm", watcherArg)
@@ -185,7 +189,7 @@ func runWatcher() {
 	os.Exit(0)
 }
 
-// end waits for the keeper to end the tree, and does so itself when that takes too long.
+// end waits for the keeper to end the tree, and ends it itself after keeperPatience.
 func (one watched) end() {
 	t := newTreeOf(one.mark, 0, 0)
 	for deadline := time.Now().Add(keeperPatience); time.Now().Before(deadline) && len(t.find()) > 0; {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// What keeper and host say to each other. The host sends one order and then commands of two bytes; the keeper sends
-// messages of 17 bytes.
+// The protocol of keeper and host. The host sends one order and then commands of two bytes; the keeper sends messages
+// of 17 bytes.
 const (
 	opSignal  = 'S' // to the group
 	opKill    = 'K' // the whole tree
@@ -23,7 +23,7 @@ type message struct {
 
 const messageSize = 17
 
-// orderHead is the length of the part of an order that says how long the rest is.
+// orderHead is the length of the part of an order that contains the length of the rest.
 const orderHead = 8
 
 func appendMessage(b []byte, m message) []byte {
@@ -40,15 +40,15 @@ func readMessage(r io.Reader) (message, error) {
 	return message{op: b[0], a: int64(number(b[1:])), b: int64(number(b[9:]))}, nil
 }
 
-// order is what the keeper is to start.
+// order is what the keeper starts.
 type order struct {
 	path, dir, mark, group string
 	pty                    bool
 	argv, env              []string
-	scratch                []string // folders that go with the tree when the host is gone
+	scratch                []string // folders to remove with the tree when the host is gone
 }
 
-// encodeOrder writes the length of the whole, the counts, and every string with its length before it.
+// encodeOrder encodes the total length, the counts, and every string prefixed by its length.
 func encodeOrder(o order) []byte {
 	size := 0
 	for _, list := range [][]string{o.argv, o.env, o.scratch} {
@@ -114,7 +114,7 @@ func number(b []byte) (n uint64) {
 	return n
 }
 
-// take cuts a number off the front; a short buffer becomes nil and stays it.
+// take cuts a number off the front; a short buffer becomes nil and stays nil.
 func take(b *[]byte) uint64 {
 	if len(*b) < 8 {
 		*b = nil

@@ -1,3 +1,3 @@
-// Package pty opens pseudo-terminals and takes the control sequences out of what programs print to them. It does not
-// start processes; package process does, also in a pseudo-terminal. It knows nothing of agents.
+// Package pty opens pseudo-terminals and removes control sequences from terminal output. It does not start processes;
+// package process does, also in a pseudo-terminal. It knows nothing about agents.
 package pty

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// The size a pseudo-terminal has unless somebody asks for another.
+// The default size of a pseudo-terminal.
 const (
 	DefaultColumns = 120
 	DefaultRows    = 40
@@ -16,10 +16,10 @@ var ErrUnsupported = errors.New("pseudo-terminals are not supported on this plat
 
 // Terminal is an open pseudo-terminal. The caller owns the files and closes each.
 type Terminal struct {
-	// Master is our end: what the program prints is read here, what is written here the program reads. After the
-	// program and all who hold its end are gone a read fails with EIO on Linux; it means the end.
+	// Master is our end: it reads the program's output and writes its input. After the program and all holders of its
+	// end are gone a read fails with EIO on Linux; it means the end.
 	Master *os.File
-	// Keys is a second handle of the same end. A write to it does not wait behind one to Master.
+	// Keys is a second handle of the same end, whose writes do not wait for those of Master.
 	Keys *os.File
 	// Slave is the end of the program: its standard input, output and error.
 	Slave *os.File

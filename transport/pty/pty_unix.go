@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open makes a pseudo-terminal of the given size. Its echo is off: input that a program writes must not come back as
-// output of the agent. The files are not inherited by processes unless handed to them.
+// Open creates a pseudo-terminal of the given size. Its echo is off: input that a program writes must not return as
+// output of the agent. Processes inherit the files only if they are passed explicitly.
 func Open(columns, rows uint16) (*Terminal, error) {
 	master, slave, err := cpty.Open()
 	if err != nil {
@@ -22,7 +22,7 @@ func Open(columns, rows uint16) (*Terminal, error) {
 	if err == nil {
 		err = t.quiet()
 	}
-	// The handle that opened the terminal is blocking since its size was set; ours have deadlines.
+	// Setting the size made the opening handle blocking; ours have deadlines.
 	if err == nil {
 		t.Master, err = handle(master)
 	}
@@ -48,7 +48,7 @@ func (t *Terminal) quiet() error {
 	})
 }
 
-// handle duplicates f into a file of its own that does not block.
+// handle duplicates f as a non-blocking file.
 func handle(f *os.File) (*os.File, error) {
 	var dup *os.File
 	err := control(f, func(fd int) error {
@@ -66,7 +66,7 @@ func handle(f *os.File) (*os.File, error) {
 	return dup, err
 }
 
-// control runs f on the descriptor while the file keeps it open.
+// control calls f with the descriptor while the file is open.
 func control(file *os.File, f func(fd int) error) error {
 	raw, err := file.SyscallConn()
 	if err != nil {

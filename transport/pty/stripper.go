@@ -1,7 +1,7 @@
 package pty
 
-// What a control sequence may take before it is given up as no sequence at all, so that output is not swallowed without
-// end. A string (OSC, DCS, ...) may carry a picture; the others are short.
+// The longest control sequences; longer ones are not treated as sequences, so that output is not swallowed without
+// end. A string (OSC, DCS, ...) may contain a picture; the others are short.
 const (
 	maxSequence = 256
 	maxString   = 1 << 20
@@ -29,14 +29,14 @@ const (
 	c2  = 0xc2 // leads a C1 control in UTF-8
 )
 
-// Stripper takes terminal control sequences out of a stream of bytes: CSI, OSC and the other strings, ESC sequences,
-// and C1 controls, raw or in UTF-8. Everything else passes through untouched, invalid UTF-8 included. A sequence may be
-// cut anywhere between two calls. The zero value is ready. Not safe for concurrent use.
+// Stripper removes terminal control sequences from a stream of bytes: CSI, OSC and the other strings, ESC sequences,
+// and C1 controls, raw or in UTF-8. Everything else passes unchanged, including invalid UTF-8. A sequence may be
+// split anywhere between two calls. The zero value is ready. Not safe for concurrent use.
 type Stripper struct {
 	state state
-	more  uint8 // continuation bytes that the UTF-8 character at hand still expects
-	lead  bool  // the last byte was c2: what follows decides whether it is output
-	size  int   // of the sequence at hand
+	more  uint8 // continuation bytes that the current UTF-8 character still expects
+	lead  bool  // the last byte was c2: the next one decides whether it is output
+	size  int   // length of the current sequence
 }
 
 // Strip appends to dst what is left of src. It never holds back more than one byte, see Flush.
@@ -59,8 +59,7 @@ func (s *Stripper) Strip(dst, src []byte) []byte {
 	return dst
 }
 
-// Flush appends what was held back because more could have followed, and starts anew. A sequence that was never
-// finished is dropped.
+// Flush appends a byte that was held back, and resets the state. An unfinished sequence is dropped.
 func (s *Stripper) Flush(dst []byte) []byte {
 	if s.lead && s.state == ground {
 		dst = append(dst, c2)
@@ -69,7 +68,7 @@ func (s *Stripper) Flush(dst []byte) []byte {
 	return dst
 }
 
-// step takes one byte.
+// step handles one byte.
 func (s *Stripper) step(dst []byte, c byte) []byte {
 	if s.lead {
 		s.lead = false
@@ -130,7 +129,7 @@ func (s *Stripper) inGround(dst []byte, c byte) []byte {
 	return append(dst, c)
 }
 
-// c1 takes a C1 control. It ends whatever it interrupts.
+// c1 handles a C1 control. It ends the sequence that it interrupts.
 func (s *Stripper) c1(dst []byte, c byte) []byte {
 	switch c {
 	case 0x9b:
@@ -191,7 +190,7 @@ func (s *Stripper) inCSI(dst []byte, c byte) []byte {
 	return dst
 }
 
-// inString takes a byte of an OSC, DCS, SOS, PM or APC string; inside says that it continues a character.
+// inString handles a byte of an OSC, DCS, SOS, PM or APC string; inside reports that it continues a character.
 func (s *Stripper) inString(dst []byte, c byte, inside bool) []byte {
 	s.size++
 	if inside {
@@ -208,7 +207,7 @@ func (s *Stripper) inString(dst []byte, c byte, inside bool) []byte {
 		s.to(ground)
 		return dst
 	case c == '\n' && s.state == osc:
-		s.to(ground) // no OSC spans lines: this one was never finished
+		s.to(ground) // an OSC cannot span lines: this one was never finished
 		return append(dst, c)
 	case c == c2:
 		s.lead = true
@@ -227,7 +226,7 @@ func (s *Stripper) bounded(dst []byte) []byte {
 	return dst
 }
 
-// following is the number of continuation bytes that a UTF-8 lead byte announces.
+// following returns the number of continuation bytes that a UTF-8 lead byte announces.
 func following(c byte) uint8 {
 	switch {
 	case c >= 0xf0 && c <= 0xf4:

@@ -70,7 +70,7 @@ func (p *parser) check() *execution.Error {
 	for _, m := range p.sessionServers() {
 		if m.Transport == execution.MCPStreamableHTTP && !p.agent.http || m.Transport == execution.MCPSSE && !p.agent.sse {
 			what := "MCP server " + m.Name
-			if m.Name == CallerTools && len(p.req.Tools) > 0 {
+			if m.Name == cliagent.CallerTools && len(p.req.Tools) > 0 {
 				what = "the server of the request's tools"
 			}
 			return refuse("mcp", "attach MCP servers that are programs (stdio), or use an agent that supports servers over HTTP",

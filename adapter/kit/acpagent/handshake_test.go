@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -49,7 +50,7 @@ func TestHandshakeFails(t *testing.T) {
 		}, replies: []string{bare}, code: execution.CodeCapability, want: []string{"sse", "files"}},
 		{name: "no tools of the caller", request: func(r *execution.Request) {
 			r.Tools = []execution.Tool{{Name: "echo"}}
-			r.Run.MCPServers = []execution.MCPServer{{Name: acpagent.CallerTools, Transport: execution.MCPStreamableHTTP, URL: "http://127.0.0.1:1/"}}
+			r.Run.MCPServers = []execution.MCPServer{{Name: cliagent.CallerTools, Transport: execution.MCPStreamableHTTP, URL: "http://127.0.0.1:1/"}}
 		}, replies: []string{bare}, code: execution.CodeCapability, want: []string{"the request's tools"}},
 		{name: "no images", request: image, replies: []string{bare}, code: execution.CodeCapability, want: []string{"a.png", "accepts no images"}},
 		{name: "no documents", request: func(r *execution.Request) {

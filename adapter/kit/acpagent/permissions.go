@@ -59,7 +59,7 @@ func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
 
 // ownTool reports whether a call is of a request's tool that needs no approval: the caller chose it.
 func (p *parser) ownTool(c *toolCall) bool {
-	return p.spec.MCPTool != nil && c.call.MCP && c.call.Server == CallerTools && slices.ContainsFunc(p.req.Tools, func(t execution.Tool) bool {
+	return p.spec.MCPTool != nil && c.call.MCP && c.call.Server == cliagent.CallerTools && slices.ContainsFunc(p.req.Tools, func(t execution.Tool) bool {
 		return t.Name == c.call.Label() && !t.RequiresApproval
 	})
 }

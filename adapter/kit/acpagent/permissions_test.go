@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -165,7 +166,7 @@ func TestCallersTools(t *testing.T) {
 	t.Parallel()
 	req := newRequest("hi")
 	req.Tools = []execution.Tool{{Name: "echo"}, {Name: "delete", RequiresApproval: true}}
-	req.Run.MCPServers = []execution.MCPServer{{Name: acpagent.CallerTools, Transport: execution.MCPStreamableHTTP, URL: "http://127.0.0.1:1/"}}
+	req.Run.MCPServers = []execution.MCPServer{{Name: cliagent.CallerTools, Transport: execution.MCPStreamableHTTP, URL: "http://127.0.0.1:1/"}}
 	call := func(tool string) string {
 		return `{"toolCallId":"` + tool + `","title":"` + tool + ` (drawbar MCP Server)","kind":"other","rawInput":{"x":1}}`
 	}

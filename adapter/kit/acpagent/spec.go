@@ -51,7 +51,7 @@ type Spec struct {
 	// Input returns the input of a call that states none. Default: its title and its locations.
 	Input func(*ToolCall) []byte
 	// MCPTool recognizes a call of an MCP server's tool; servers are those of the request, with the caller's tools as
-	// CallerTools. Such a call has the mcp_tool_* events. Default: DefaultMCPTool, which guesses from common naming.
+	// cliagent.CallerTools. Such a call has the mcp_tool_* events. Default: DefaultMCPTool, which guesses from common naming.
 	// With an adapter's own function, which is exact, a request's tool that needs no approval is allowed without
 	// asking.
 	MCPTool func(c *ToolCall, servers []string) (server, tool string, ok bool)
@@ -98,9 +98,6 @@ type Spec struct {
 	// lines are the agent's log, shown in debug mode only.
 	Stderr func(line []byte, s *cliagent.Sink) bool
 }
-
-// CallerTools is the name of the MCP server with the caller's tools.
-const CallerTools = "drawbar"
 
 // Aside is a message of the program between those of the model. A failure without a later message of the model is the
 // outcome of the turn, whatever the agent reports.

@@ -27,9 +27,17 @@ var (
 	_ adapter.Adapter    = (*cliAdapter)(nil)
 	_ adapter.Retrier    = (*cliAdapter)(nil)
 	_ adapter.Negotiator = negotiating{}
+	_ adapter.Unwrapper  = Embedded{}
 
 	_ adapter.RunCapabilities = (*cliAdapter)(nil)
 )
+
+// Embedded is an adapter of the kit within one that adds methods of its own: Unwrap gives access to the optional interfaces of
+// its runs.
+type Embedded struct{ adapter.Adapter }
+
+// Unwrap implements adapter.Unwrapper.
+func (e Embedded) Unwrap() adapter.Adapter { return e.Adapter }
 
 // cliAdapter is an agent of the kit. It is immutable and safe for concurrent use.
 type cliAdapter struct {

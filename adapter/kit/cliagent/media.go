@@ -192,6 +192,29 @@ func fileContent(file string) ([]byte, error) {
 	return data, nil
 }
 
+// Attached is the content of an attachment and what it is.
+type Attached struct {
+	Title, MediaType string
+	Kind             Media
+	Data             []byte
+}
+
+// ReadAttachment reads an attachment, and detects its type from the content if nothing states it. Text must be UTF-8.
+func ReadAttachment(a execution.Attachment) (Attached, error) {
+	data, err := AttachmentContent(a)
+	if err != nil {
+		return Attached{}, err
+	}
+	r := Attached{Title: AttachmentName(a), MediaType: MediaType(a), Data: data}
+	if MediaOf(r.MediaType) == MediaUnknown {
+		r.MediaType = SniffMedia(data)
+	}
+	if r.Kind = MediaOf(r.MediaType); r.Kind == MediaText && !utf8.Valid(data) {
+		return Attached{}, fmt.Errorf("%s is not UTF-8 text", r.Title)
+	}
+	return r, nil
+}
+
 // ConvertAttachments converts a message's attachments to an agent's format. One error lists every fault and names the
 // agent.
 func ConvertAttachments[T any](agent string, list []execution.Attachment, convert func(execution.Attachment) (T, error)) ([]T, error) {

@@ -1,8 +1,10 @@
 package cliagent
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/drawbar/drawbar/execution"
 )
@@ -40,6 +42,21 @@ func Asks(req execution.Request) bool {
 	}
 	return WantsApprovals(req) || slices.ContainsFunc(req.Tools, func(t execution.Tool) bool { return t.RequiresApproval })
 }
+
+// AllowedTools lists the request's tools that need no approval, as an agent names them that calls an MCP server's tool
+// mcp__SERVER__TOOL. The caller chose its tools, so they need no permission unless it says so.
+func AllowedTools(req execution.Request) string {
+	var names []string
+	for _, t := range req.Tools {
+		if !t.RequiresApproval {
+			names = append(names, "mcp__"+CallerTools+"__"+t.Name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// OutputLimit returns the limit of output tokens; maxOutputTokens takes precedence over maxTokens.
+func OutputLimit(run execution.RunOptions) int { return cmp.Or(run.MaxOutputTokens, run.MaxTokens) }
 
 // MCPEntry is an MCP server in the format of agents' configuration files. Unsupported members stay empty.
 type MCPEntry struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// toolServerName is the name of the request's tools for the agent.
-const toolServerName = "drawbar"
+// CallerTools is the name of the MCP server with the request's tools.
+const CallerTools = "drawbar"
 
 // refusal is why nothing was started.
 type refusal struct {
@@ -95,9 +95,9 @@ func (r *run) serveTools() *execution.Error {
 	case !caps.MCP || len(caps.MCPTransports) > 0 && !slices.Contains(caps.MCPTransports, execution.MCPStreamableHTTP):
 		return &execution.Error{Code: execution.CodeCapability, Agent: r.spec.Name, Capability: "tools",
 			Message: fmt.Sprintf("%s does not support tools of a request: it accepts no %s MCP server", r.spec.Name, execution.MCPStreamableHTTP)}
-	case slices.ContainsFunc(r.req.Run.MCPServers, func(m execution.MCPServer) bool { return m.Name == toolServerName }):
+	case slices.ContainsFunc(r.req.Run.MCPServers, func(m execution.MCPServer) bool { return m.Name == CallerTools }):
 		return &execution.Error{Code: execution.CodeValidation, Hint: "give the MCP server another name", Message: fmt.Sprintf(
-			"run.mcpServers: the name %q is reserved for the tools of the request", toolServerName)}
+			"run.mcpServers: the name %q is reserved for the tools of the request", CallerTools)}
 	}
 	server, err := toolserver.Open(r.req.Tools, func(ctx context.Context, call execution.ToolCall) (execution.ToolResult, error) {
 		defer r.touch()
@@ -111,7 +111,7 @@ func (r *run) serveTools() *execution.Error {
 		return execution.Errorf(execution.CodeToolBridge, "serve the tools of the request: %w", err)
 	}
 	r.tools = server
-	r.req.Run.MCPServers = append(r.req.Run.MCPServers, server.MCPServer(toolServerName))
+	r.req.Run.MCPServers = append(r.req.Run.MCPServers, server.MCPServer(CallerTools))
 	return nil
 }
 

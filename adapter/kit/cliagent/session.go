@@ -20,15 +20,17 @@ func SessionOf(req execution.Request) (id string, fork bool) {
 	return id, false
 }
 
-// Continued returns the start of a session with the session that the request continues.
-func Continued(req execution.Request, start execution.SessionStart) execution.SessionStart {
+// Begin is BeginSession for an agent that does not state what a session continues: the first session of a run is the one that the
+// request continues.
+func (s *Sink) Begin(req execution.Request, start execution.SessionStart) {
 	switch from, fork := SessionOf(req); {
+	case s.SessionID() != "":
 	case fork:
 		start.ForkedFrom = from
 	case from != "":
 		start.Resumed = true
 	}
-	return start
+	s.BeginSession(start)
 }
 
 // BeginSession emits the start of a session, and whether it is a fork or resumed.

@@ -1,10 +1,13 @@
 package sessionfile
 
 import (
+	"cmp"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -51,4 +54,18 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// maxSubagentFile bounds the file that describes a sub-agent.
+const maxSubagentFile = 1 << 20
+
+// DescribeSubagent is a Format.Subagent for agents that keep a file NAME.meta.json beside a sub-agent's NAME.jsonl. Without it only the
+// id is known.
+func DescribeSubagent(h adapter.Host, path string) adapter.Subagent {
+	stem := strings.TrimSuffix(path, ".jsonl")
+	text, _ := ReadFile(h, stem+".meta.json", maxSubagentFile) // it is optional
+	v, _ := jsonscan.Parse(text)
+	return adapter.Subagent{ID: cmp.Or(v.Get("agentId").Str(), strings.TrimPrefix(filepath.Base(stem), "agent-")),
+		Name: cmp.Or(v.Get("agentType").Str(), v.Get("subagentName").Str()), Description: v.Get("description").Str(),
+		ToolCallID: v.Get("toolUseId").Str()}
 }

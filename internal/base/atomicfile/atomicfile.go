@@ -1,5 +1,5 @@
-// Package atomicfile replaces files as a whole: whoever reads one sees its old content or the new one, never a part, and after a crash
-// one of the two is there.
+// Package atomicfile replaces files as a whole: readers see the old content or the new, never a part, and after a
+// crash one of the two remains.
 package atomicfile
 
 import (
@@ -16,17 +16,17 @@ import (
 	"github.com/drawbar/drawbar/internal/base/pid"
 )
 
-// File is new content beside the file that it is for. It becomes that file with Commit or CommitNew, or goes with Discard.
+// File is new content next to the file it will replace. Commit or CommitNew puts it in place, Discard drops it.
 type File struct {
 	*os.File
 	root *os.Root
-	own  bool // the root is closed with the file
+	own  bool // closed with the file
 	temp string
 	name string
 	done bool
 }
 
-// Create begins new content for the file at path. mode is that of the new file, less what the user's mask takes away.
+// Create starts new content for the file at path. The file gets mode, less the user's umask.
 func Create(path string, mode fs.FileMode) (*File, error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -41,11 +41,11 @@ func Create(path string, mode fs.FileMode) (*File, error) {
 	return f, nil
 }
 
-// CreateIn is Create for a file below root, which nothing leaves by way of a link. The folder must be there.
+// CreateIn is Create for a file below root, which links cannot leave. The folder must exist.
 func CreateIn(root *os.Root, name string, mode fs.FileMode) (*File, error) {
 	name = filepath.ToSlash(name)
 	base := path.Base(name)
-	begin := "." + strings.ToValidUTF8(base[:min(len(base), 200)], "") + tempMark // a name has at most 255 bytes
+	begin := "." + strings.ToValidUTF8(base[:min(len(base), 200)], "") + tempMark // the limit of a name is 255 bytes
 	sweep(root, path.Dir(name), begin)
 	temp := path.Join(path.Dir(name), begin+strconv.Itoa(os.Getpid())+"-"+rand.Text()[:randomLength])
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -60,8 +60,7 @@ const (
 	randomLength = 10
 )
 
-// IsTemp reports whether a name is one that content has before it gets its own: what is found under it was left by a killed writer, or
-// one is at work.
+// IsTemp reports whether a name is that of uncommitted content: a running writer's, or one left by a killed writer.
 func IsTemp(name string) bool {
 	file, rest, ok := strings.Cut(name, tempMark)
 	number, random, sep := strings.Cut(rest, "-")
@@ -69,14 +68,14 @@ func IsTemp(name string) bool {
 	return ok && sep && err == nil && len(random) == randomLength && strings.HasPrefix(file, ".")
 }
 
-// sweep removes what writers of the same file left that were killed.
+// sweep removes what killed writers of the same file left.
 func sweep(root *os.Root, dir, begin string) {
 	d, err := root.Open(dir)
 	if err != nil {
 		return
 	}
 	defer d.Close()
-	names, _ := d.Readdirnames(-1) // what is not read now is removed another time
+	names, _ := d.Readdirnames(-1) // the rest is removed another time
 	for _, name := range names {
 		if rest, ok := strings.CutPrefix(name, begin); ok {
 			number, _, _ := strings.Cut(rest, "-")
@@ -87,13 +86,12 @@ func sweep(root *os.Root, dir, begin string) {
 	}
 }
 
-// Commit puts the content in the place of the file. A durable one survives a power failure from then on.
+// Commit puts the content in the place of the file. A durable file then survives a power failure.
 func (f *File) Commit(durable bool) error {
 	return f.commit(durable, func() error { return again(func() error { return f.root.Rename(f.temp, f.name) }) })
 }
 
-// CommitNew is Commit where nothing may be replaced: what has come into being there meanwhile stays, and the error matches
-// fs.ErrExist.
+// CommitNew is Commit without replacing: an existing file stays, and the error matches fs.ErrExist.
 func (f *File) CommitNew(durable bool) error {
 	return f.commit(durable, func() error {
 		err := f.root.Link(f.temp, f.name)
@@ -103,7 +101,7 @@ func (f *File) CommitNew(durable bool) error {
 		case errors.Is(err, fs.ErrExist):
 			return err
 		}
-		// A file system without links: between the look and the rename another may come.
+		// A file system without links: another writer may come between the check and the rename.
 		if _, err := f.root.Lstat(f.name); err == nil {
 			return &fs.PathError{Op: "create", Path: f.name, Err: fs.ErrExist}
 		}
@@ -131,10 +129,10 @@ func (f *File) commit(durable bool, place func() error) (err error) {
 	return err
 }
 
-// Discard drops the content. After Commit it does nothing.
+// Discard drops the content. It does nothing after Commit.
 func (f *File) Discard() {
 	if !f.done {
-		_ = f.Close() // it may be closed
+		_ = f.Close() // it may be closed already
 		_ = f.root.Remove(f.temp)
 		f.release()
 	}
@@ -147,13 +145,13 @@ func (f *File) release() {
 	}
 }
 
-// Write replaces the file at path by data.
+// Write replaces the file at path with data.
 func Write(path string, data []byte, mode fs.FileMode, durable bool) error {
 	f, err := Create(path, mode)
 	return f.fill(data, durable, err)
 }
 
-// New writes a file where there is none; the error matches fs.ErrExist where there is one.
+// New writes a new file; the error matches fs.ErrExist if it exists.
 func New(path string, data []byte, mode fs.FileMode) error {
 	f, err := Create(path, mode)
 	if err != nil {
@@ -183,7 +181,7 @@ func (f *File) fill(data []byte, durable bool, err error) error {
 	return f.Commit(durable)
 }
 
-// Rename is os.Rename that waits a moment for a reader on Windows, which keeps the old file from being replaced.
+// Rename is os.Rename that briefly retries on Windows, where a reader of the old file prevents its replacement.
 func Rename(from, to string) error { return again(func() error { return os.Rename(from, to) }) }
 
 func again(rename func() error) error {

@@ -15,10 +15,10 @@ func syncDir(root *os.Root, dir string) error {
 	}
 	err = d.Sync()
 	if errors.Is(err, syscall.EINVAL) {
-		err = nil // a file system that keeps names without being asked
+		err = nil // a file system that persists names by itself
 	}
 	return errors.Join(err, d.Close())
 }
 
-// Busy reports whether an error of a rename passes by itself: here none does.
+// Busy reports whether an error of a rename is temporary: none is on this system.
 func Busy(error) bool { return false }

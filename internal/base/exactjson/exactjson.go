@@ -1,5 +1,5 @@
-// Package exactjson reads JSON of which every reader sees the same: keys as they are spelled in the type, none of them twice. It
-// knows nothing of what the values mean.
+// Package exactjson decodes JSON unambiguously: keys spelled exactly as in the type, and none twice. It knows nothing
+// about the meaning of values.
 package exactjson
 
 import (
@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// UnknownKeyError is a key that does not stand in the type; errors.As finds it.
+// UnknownKeyError is a key that the type does not have; errors.As finds it.
 type UnknownKeyError struct {
 	Path string // of the object, empty at the top
 	Key  string
-	Like string // a key of the type that differs in case only
+	Like string // a key of the type that differs only in case
 }
 
-// Error names the key and where it stands.
+// Error names the key and its position.
 func (e *UnknownKeyError) Error() string {
 	text := fmt.Sprintf("there is no key %q", e.Key)
 	if e.Path != "" {
@@ -32,11 +32,11 @@ func (e *UnknownKeyError) Error() string {
 	return text
 }
 
-// Aliases are keys that types read besides those of their fields.
+// Aliases are additional keys of a type.
 type Aliases map[reflect.Type][]string
 
-// Decode decodes one JSON value into v. A key that is there twice at any depth, a key that the type has in another case or not
-// at all, null where the type has a value, and anything after the value are errors.
+// Decode decodes one JSON value into v. A duplicate key at any depth, an unknown key, a key in another case, null for
+// a value, and anything after the value are errors.
 func Decode(data []byte, v any, also Aliases) error {
 	if err := Keys(data); err != nil {
 		return err
@@ -47,10 +47,10 @@ func Decode(data []byte, v any, also Aliases) error {
 	return json.Unmarshal(data, v)
 }
 
-// maxDepth bounds how deep a value may be nested: it is walked by recursion.
+// maxDepth bounds the nesting of a value, which is walked recursively.
 const maxDepth = 100
 
-// Keys checks that data is one JSON value in which no object has a key twice.
+// Keys checks that data is one JSON value without duplicate keys.
 func Keys(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -101,7 +101,7 @@ func unique(d *json.Decoder, path string, depth int) error {
 	return syntax(err)
 }
 
-// syntax words the end of the text for people.
+// syntax describes an unexpected end of the text.
 func syntax(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -122,7 +122,7 @@ var (
 	rawMessage  = reflect.TypeFor[json.RawMessage]()
 )
 
-// fits holds the keys of a value against a type. Values of a wrong kind are left to encoding/json, which says so better.
+// fits checks the keys of a value against a type. encoding/json reports values of a wrong type better.
 func (also Aliases) fits(data []byte, t reflect.Type, path string) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -176,7 +176,7 @@ func (also Aliases) object(data []byte, t reflect.Type, path string) error {
 	})
 }
 
-// each calls fn with the members of an object in their order.
+// each calls fn with the members of an object in order.
 func each(data []byte, fn func(string, json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if _, err := d.Token(); err != nil {
@@ -199,7 +199,7 @@ func each(data []byte, fn func(string, json.RawMessage) error) error {
 	return nil
 }
 
-// fields collects the keys of a struct, those of embedded ones too.
+// fields collects the keys of a struct, including embedded ones.
 func fields(t reflect.Type, into map[string]reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)

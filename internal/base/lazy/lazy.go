@@ -1,4 +1,4 @@
-// Package lazy makes what package variables hold when it is first used: a command does not pay for what it does not need.
+// Package lazy initializes package variables on first use, so that commands do not pay for what they do not need.
 package lazy
 
 import (
@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Regexp compiles an expression at its first use, and panics then if it is none.
+// Regexp compiles an expression on first use, and panics if it is invalid.
 func Regexp(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

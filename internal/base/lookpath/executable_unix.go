@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// executable asks the kernel and not only the mode bits: another user's private program has them too.
+// executable asks the kernel, because mode bits ignore whose program it is.
 func executable(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {

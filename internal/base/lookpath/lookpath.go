@@ -12,14 +12,14 @@ import (
 	"syscall"
 )
 
-// In finds a command on the PATH of an environment. A command with a separator is a path, relative to dir unless that is empty. Elements
-// of the search path that are relative or empty are passed over: a program must not come out of whatever directory an agent happens to
-// work in. The error matches fs.ErrNotExist, or fs.ErrPermission for a file that cannot be executed.
+// In finds a command on the PATH of an environment. A command with a separator is a path, relative to dir unless that
+// is empty. Relative and empty elements of the search path are skipped: a program must not come from an agent's
+// working directory. The error matches fs.ErrNotExist, or fs.ErrPermission for a file that cannot be executed.
 func In(env []string, dir, command string) (string, error) {
 	return search{windows: runtime.GOOS == "windows", dir: dir, path: variable(env, "PATH"), extensions: variable(env, "PATHEXT"), check: executable}.find(command)
 }
 
-// variable is the last value of a variable; on Windows whatever the case of its name.
+// variable returns the last value of a variable; names are case-insensitive on Windows.
 func variable(env []string, name string) (value string) {
 	for _, entry := range env {
 		n, v, _ := strings.Cut(entry, "=")
@@ -30,7 +30,7 @@ func variable(env []string, name string) (value string) {
 	return value
 }
 
-// IsNotExist reports that there is no such file, a path whose parent is a file included.
+// IsNotExist reports whether a file does not exist, also if its parent is a file.
 func IsNotExist(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -38,14 +38,14 @@ func IsNotExist(err error) bool {
 // search is a search for a command.
 type search struct {
 	windows    bool
-	dir        string                  // that a path which is not absolute begins at; empty: it is taken as it is
+	dir        string                  // base of relative paths; empty: unchanged
 	path       string                  // PATH
 	extensions string                  // PATHEXT
-	check      func(file string) error // nil when file can be executed, fs.ErrPermission when it is there but cannot
+	check      func(file string) error // nil if file can be executed, fs.ErrPermission if it exists but cannot
 }
 
-// find gives the file that a command name stands for. Relative elements of the search path are passed over: what a
-// command means must not depend on the directory it is asked in.
+// find returns the file of a command name. Relative elements of the search path are skipped: the meaning of a command
+// must not depend on the current directory.
 func (l search) find(name string) (string, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
 		return "", fmt.Errorf("look up %q: want the name of a command: %w", name, fs.ErrInvalid)
@@ -84,7 +84,7 @@ func (l search) find(name string) (string, error) {
 	return "", fmt.Errorf("look up %s: not found on PATH: %w", name, fs.ErrNotExist)
 }
 
-// from is a path with a separator, from where it begins.
+// from returns a path with a separator, relative to base.
 func (l search) from(name string) string {
 	if l.dir == "" || filepath.IsAbs(name) {
 		return name
@@ -92,7 +92,7 @@ func (l search) from(name string) string {
 	return filepath.Join(l.dir, name)
 }
 
-// directories are the absolute elements of the search path, each with a separator at its end.
+// directories returns the absolute elements of the search path, each with a trailing separator.
 func (l search) directories() []string {
 	separator, slash := ":", "/"
 	if l.windows {

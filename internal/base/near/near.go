@@ -1,4 +1,4 @@
-// Package near finds what a mistyped word probably means.
+// Package near suggests corrections of mistyped words.
 package near
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Words finds at most three things of which a name is a typing mistake away from what was asked for, or begins with it, the nearest
-// first. names has the thing of each name. What is much longer than any name has no neighbours.
+// Words returns at most three things whose names are a typing mistake away from the word, or start with it, the
+// nearest first. names maps names to things. A word much longer than every name has no suggestions.
 func Words(asked string, names map[string]string) []string {
 	if len(asked) > 100 {
 		return nil
@@ -37,8 +37,9 @@ func Words(asked string, names map[string]string) []string {
 	return near[:min(len(near), 3)]
 }
 
-// Word is the known word that a mistyped one probably means, whatever its case; empty when none is near. Of words that are as near, one
-// of the same length comes first, as letters are swapped more often than forgotten, then the earlier.
+// Word returns the known word that a mistyped one probably means, case-insensitive; empty if none is near. Of equally
+// near words one of the same length comes first, because letters are swapped more often than forgotten, then the
+// earlier one.
 func Word(asked string, known []string) string {
 	if len(asked) < 2 || len(asked) > 100 {
 		return ""
@@ -61,13 +62,13 @@ func Word(asked string, known []string) string {
 	return best
 }
 
-// allowed is how many letters may be wrong: a third of them; of a short word two, of a very short one one.
+// allowed returns how many letters may be wrong: a third; two of a short word, one of a very short one.
 func allowed(a, b string) int {
 	n := min(len(a), len(b))
 	return max(n/3, min(2, n/2))
 }
 
-// editDistance counts the letters to add, drop, change or swap with their neighbour to make b of a.
+// editDistance counts the letters to add, drop, change or swap with their neighbour to turn a into b.
 func editDistance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	var before []int

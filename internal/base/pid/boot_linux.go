@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Boot identifies this boot of this machine. It is empty where the system does not say.
+// Boot identifies the current boot of this machine. It is empty if the system does not tell.
 func Boot() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

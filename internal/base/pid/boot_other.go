@@ -2,5 +2,5 @@
 
 package pid
 
-// Boot identifies this boot of this machine. It is empty where the system does not say.
+// Boot identifies the current boot of this machine. It is empty if the system does not tell.
 func Boot() string { return "" }

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package pid tells whether processes live.
+// Package pid checks whether processes are alive.
 package pid
 
 import (
@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Alive reports whether there is a process of that number. One that belongs to somebody else is there.
+// Alive reports whether a process with the pid exists, whoever owns it.
 func Alive(pid int) bool {
 	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

@@ -1,4 +1,4 @@
-// Package pid tells whether processes live.
+// Package pid checks whether processes are alive.
 package pid
 
 import (
@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Alive reports whether there is a process of that number. One that belongs to somebody else is there.
+// Alive reports whether a process with the pid exists, whoever owns it.
 func Alive(pid int) bool {
 	if pid <= 0 {
 		return false

@@ -1,3 +1,3 @@
-// Package repofile reads files that came with a repository, or that a person named: regular files within a folder, up to a
-// bound, never one that blocks or never ends. It judges no content, and its errors quote none.
+// Package repofile reads files of a repository, or files that a person named: regular files within a folder, up to a
+// limit, and never one that blocks or is endless. It does not judge content, and its errors quote none.
 package repofile

@@ -2,5 +2,5 @@
 
 package repofile
 
-// Foreign reports nothing here: who owns a file says little where access is by lists of permissions.
+// Foreign reports nothing here: with access control lists the owner of a file says little.
 func Foreign(string) (uid int, foreign bool) { return 0, false }

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Foreign reports whether a file belongs neither to this user nor to root, and to whom. A root that sudo made also owns what
-// belongs to the user who typed sudo. A file that is a link is judged by itself and by what it leads to.
+// Foreign reports whether a file belongs neither to this user nor to root, and to whom. For a root shell of sudo,
+// files of the user who ran sudo are its own. A link is judged by itself and by its target.
 func Foreign(path string) (uid int, foreign bool) {
 	for _, look := range []func(string) (fs.FileInfo, error){os.Lstat, os.Stat} {
 		info, err := look(path)

@@ -13,21 +13,21 @@ import (
 	"syscall"
 )
 
-// Why a file is not read. errors.Is finds them.
+// Reasons why a file is not read, for errors.Is.
 var (
 	ErrNotRegular = errors.New("is not a regular file")
 	ErrTooLarge   = errors.New("is too large")
 	ErrOutside    = errors.New("leads out of its folder")
 )
 
-// Read reads a regular file below root. name is relative to root, with slashes; neither it nor a link on the way leads out. More
-// than limit bytes are ErrTooLarge. A missing file is fs.ErrNotExist. Errors do not repeat the path.
+// Read reads a regular file below root. name is relative to root, with slashes; neither it nor a link may leave root.
+// More than limit bytes are ErrTooLarge. A missing file is fs.ErrNotExist. Errors do not repeat the path.
 func Read(root, name string, limit int64) ([]byte, error) {
 	r, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, reason(err)
 	}
-	defer func() { _ = r.Close() }() // it was only read from
+	defer func() { _ = r.Close() }() // opened read-only
 	f, _, err := Open(r, name)
 	if err != nil {
 		return nil, err
@@ -36,11 +36,11 @@ func Read(root, name string, limit int64) ([]byte, error) {
 	return all(f, limit)
 }
 
-// Open opens a regular file below root; links within root are followed. A pipe or a device in its place is refused and never waited
-// for.
+// Open opens a regular file below root; links within root are followed. A pipe or a device is refused without
+// waiting.
 func Open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	local := filepath.FromSlash(name)
-	info, err := root.Stat(local) // before opening: opening a device may do something
+	info, err := root.Stat(local) // before opening, because opening a device may have effects
 	if err != nil {
 		return nil, nil, reason(err)
 	}
@@ -62,7 +62,7 @@ func Open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return f, now, nil
 }
 
-// OpenPlain is Open for a file that is no link itself, and is the one that was looked at.
+// OpenPlain is Open for a file that is not a link, and is the one that was checked.
 func OpenPlain(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	before, err := root.Lstat(filepath.FromSlash(name))
 	if err != nil {
@@ -79,13 +79,13 @@ func OpenPlain(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return f, now, err
 }
 
-// Own reads a regular file of the user, wherever a link leads.
+// Own reads a regular file of the user, following links anywhere.
 func Own(path string, limit int64) ([]byte, error) {
 	return open(path, limit, func(m fs.FileMode) bool { return m.IsRegular() })
 }
 
-// Input reads what a person named on a command line: a file, or a pipe such as <(...) makes. Devices are refused, and what does not
-// end within limit is ErrTooLarge.
+// Input reads what a person named on a command line: a file, or a pipe such as that of <(...). Devices are refused,
+// and more than limit bytes are ErrTooLarge.
 func Input(path string, limit int64) ([]byte, error) {
 	return open(path, limit, func(m fs.FileMode) bool { return m&(fs.ModeDevice|fs.ModeDir) == 0 })
 }
@@ -100,7 +100,7 @@ func open(path string, limit int64, fits func(fs.FileMode) bool) ([]byte, error)
 	}
 	flags := os.O_RDONLY
 	if info.Mode().IsRegular() {
-		flags |= syscall.O_NONBLOCK // a pipe that takes its place meanwhile is not waited for
+		flags |= syscall.O_NONBLOCK // do not wait for a pipe that replaces it meanwhile
 	}
 	f, err := os.OpenFile(path, flags, 0)
 	if err != nil {
@@ -127,27 +127,27 @@ func all(f *os.File, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// reason is an error of the file system without its path.
+// reason returns a file system error without its path.
 func reason(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
-	if err != nil && strings.Contains(err.Error(), "escapes from parent") { // os.Root exports no value for it
+	if err != nil && strings.Contains(err.Error(), "escapes from parent") { // os.Root exports no error for it
 		return ErrOutside
 	}
 	return err
 }
 
-// maxDigest bounds a file that is digested.
+// maxDigest bounds the size of a digested file.
 const maxDigest = 256 << 20
 
-// Digest is the SHA-256 of a regular file below root, as hexadecimal.
+// Digest returns the SHA-256 of a regular file below root, in hexadecimal.
 func Digest(root, name string) (string, error) {
 	r, err := os.OpenRoot(root)
 	if err != nil {
 		return "", reason(err)
 	}
-	defer func() { _ = r.Close() }() // it was only read from
+	defer func() { _ = r.Close() }() // opened read-only
 	f, _, err := Open(r, name)
 	if err != nil {
 		return "", err
@@ -164,8 +164,9 @@ func Digest(root, name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Named is the path, relative to root and with slashes, of the regular file below root that a word of a command names from the folder
-// dir; empty when it names none. A link is followed, also out of root: what it leads to would run all the same, and is named by the link.
+// Named returns the path, relative to root and with slashes, of the regular file below root that a word of a command
+// names from the folder dir; empty for none. Links are followed, also out of root, because the command would run
+// their target; the link's own path is returned.
 func Named(root, dir, word string) string {
 	p := filepath.FromSlash(word)
 	if !filepath.IsAbs(p) {

@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// Deep takes the secrets out of every text within a value: strings, JSON, the elements of lists and maps and what interfaces and
-// pointers hold. Strings of a named type are words of a vocabulary and stay, as do unexported fields, names of members shorter than
-// those that Redactor.JSON looks at, and bytes. The value itself is never changed: what holds a secret is copied.
+// Deep removes the secrets from every text within a value: strings, JSON, elements of lists and maps, and the content
+// of interfaces and pointers. Strings of a named type are constants and stay, as do unexported fields, bytes, and
+// members with names shorter than those that Redactor.JSON checks. The value itself is not changed: what contains a
+// secret is copied.
 func Deep[T any](r *Redactor, v T) T {
 	if clean, changed := r.deep(reflect.ValueOf(&v).Elem()); changed {
 		return clean.Interface().(T)
@@ -21,7 +22,7 @@ var (
 	rawJSON   = reflect.TypeFor[json.RawMessage]()
 )
 
-// deep is v without secrets; v itself where changed is false.
+// deep returns v without secrets; changed is false if that is v itself.
 func (r *Redactor) deep(v reflect.Value) (clean reflect.Value, changed bool) {
 	switch v.Kind() {
 	case reflect.String:
@@ -88,7 +89,7 @@ func (r *Redactor) deep(v reflect.Value) (clean reflect.Value, changed bool) {
 	return v, false
 }
 
-// fieldsOf lists the fields of a structure that may hold a text.
+// fieldsOf lists the fields of a struct that may contain a text.
 func fieldsOf(t reflect.Type) []int {
 	if known, ok := fields.Load(t); ok {
 		return known.([]int)

@@ -1,5 +1,5 @@
-// Package secret knows what secrets look like: the names of variables, headers, options and settings that hold one, the
-// shapes of well-known keys, and how to take both out of a text. It is the only list of either.
+// Package secret recognizes secrets: the names of variables, headers, options and settings that contain them, and the
+// formats of well-known keys; and it removes both from texts. It is the only list of either.
 //
-// It knows nothing of runs, agents or files of Drawbar, and imports the standard library only.
+// It knows nothing about runs, agents or Drawbar's files, and imports the standard library only.
 package secret

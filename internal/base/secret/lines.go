@@ -2,18 +2,17 @@ package secret
 
 import "strings"
 
-// Lines takes secrets out of a text that comes line by line: what none of its lines shows alone is known from those before.
-// It is not safe for concurrent use.
+// Lines removes secrets from a text line by line, including those that span lines. It is not safe for concurrent use.
 type Lines struct {
 	Redactor *Redactor
 	inside   bool // a private key
 	rows     int
 }
 
-// maxRows bounds a private key whose end is missing.
+// maxRows bounds a private key without an end.
 const maxRows = 512
 
-// Text is the next line without secrets.
+// Text returns the next line without secrets.
 func (l *Lines) Text(line string) string {
 	bare := strings.TrimSpace(line)
 	switch {
@@ -33,7 +32,7 @@ func (l *Lines) Text(line string) string {
 	return l.Redactor.Text(line)
 }
 
-// begins reports whether a line ends with the first line of a private key, as a value in a list of variables does.
+// begins reports whether a line ends with the first line of a private key, like a value in a list of variables.
 func begins(line string) bool {
 	i := strings.LastIndex(line, pemBegin)
 	if i < 0 || len(line)-i > 64 {
@@ -42,7 +41,7 @@ func begins(line string) bool {
 	return strings.HasSuffix(line, "PRIVATE KEY-----") || strings.HasSuffix(line, "PRIVATE KEY BLOCK-----")
 }
 
-// pemRow reports whether a line can be one of a key: base64, a header or nothing.
+// pemRow reports whether a line can belong to a key: base64, a header or empty.
 func pemRow(line string) bool {
 	if strings.HasPrefix(line, "Proc-Type:") || strings.HasPrefix(line, "DEK-Info:") || strings.HasPrefix(line, "Version:") || strings.HasPrefix(line, "Comment:") {
 		return true

@@ -5,31 +5,32 @@ import (
 	"strings"
 )
 
-// Words in the names of variables, headers, options and parameters that hold secrets. Each counts anywhere in a name.
+// Words in the names of variables, headers, options and parameters that contain secrets. Each matches anywhere in a
+// name.
 var (
 	words = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "AUTHORIZATION", "COOKIE",
 		"DATABASEURL", "WEBHOOK", "CONNSTR", "CONNECTIONSTR", "CONNECTIONUR"}
-	// variableWords name secrets in variables, headers and options, and ordinary things in settings files.
+	// variableWords indicate secrets in variables, headers and options, and ordinary values in settings files.
 	variableWords = []string{"AUTH", "PRIVATE"}
-	// wholeWords are too short to count inside another word.
+	// wholeWords are too short to match inside another word.
 	wholeWords = []string{"PASS", "PWD", "DSN", "CONN", "CONNECTION", "PAT", "SIG", "SIGNATURE"}
 )
 
-// harmless are names that a word is in, and that hold no secret.
+// harmless are names that match a word without containing a secret.
 var harmless = []string{
 	"SSHAUTHSOCK", "GPGTTY", "XAUTHORITY", "PWD", "OLDPWD", "INITCWD", "GOPRIVATE", "GOAUTH",
 	"SSHCONNECTION", "SSHCLIENT", "CONNECTION", "PROXYCONNECTION", "KEYTIMEOUT", "GNOMEKEYRINGCONTROL", "APTKEYDONTWARNONDANGEROUSUSAGE",
 }
 
-// harmlessWords are taken out of a name before it is judged.
+// harmlessWords are removed from a name before it is checked.
 var harmlessWords = []string{"KEYBOARD", "KEYMAP", "KEYBINDING", "KEYFRAME", "KEYWORD", "MONKEY", "TURKEY", "AUTHOR", "BYPASS", "COMPASS"}
 
-// counts are words that make TOKENS a number of tokens.
+// counts are words that make TOKENS a count.
 var counts = []string{"MAX", "MIN", "OUTPUT", "INPUT", "THINKING", "BUDGET", "LIMIT", "COUNT", "NUM", "WINDOW", "CONTEXT", "REASONING", "TOTAL"}
 
 var flatten = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
-// Name reports whether a variable, header, option or parameter of this name holds a secret.
+// Name reports whether a variable, header, option or parameter of this name contains a secret.
 func Name(name string) bool {
 	upper := strings.ToUpper(strings.Trim(name, "-"))
 	flat := flatten.Replace(upper)
@@ -53,8 +54,8 @@ func Name(name string) bool {
 	})
 }
 
-// Setting reports whether a setting of this name, in a configuration file, holds a secret. A setting that names a variable
-// holds none itself.
+// Setting reports whether a setting of this name, in a configuration file, contains a secret. A setting that names a
+// variable does not.
 func Setting(key string) bool {
 	upper := strings.ToUpper(key)
 	for _, end := range []string{"_ENV_VAR", "_ENV_KEY", "HELPER", "TOKENS"} {

@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// shortest is the length below which a value is not looked for: replacing every "true" or "1" ruins a record and protects
+// shortest is the minimum length of a secret value: replacing every "true" or "1" ruins a record and protects
 // nothing.
 const shortest = 6
 
-// Ordinary reports whether a value is no secret whatever its name says: too short, a common word, a small number, an address
-// without a login, the user or the machine, or a path that exists.
+// Ordinary reports whether a value is not a secret whatever its name: too short, a common word, a small number, a URL
+// without a login, the user or the machine, or an existing path.
 func Ordinary(value string) bool {
 	value = strings.TrimSpace(value)
 	if len(value) < shortest || commonWords()[strings.ToLower(value)] || machine()[strings.ToLower(value)] {
@@ -55,7 +55,7 @@ var commonWords = sync.OnceValue(func() map[string]bool {
 	return m
 })
 
-// machine are the names of the user and of the machine.
+// machine returns the names of the user and of the machine.
 var machine = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for _, name := range []string{"USER", "LOGNAME", "USERNAME", "HOSTNAME", "COMPUTERNAME"} {

@@ -10,28 +10,28 @@ import (
 	"unicode/utf8"
 )
 
-// Mark stands in a text where a secret stood.
+// Mark replaces a secret in a text.
 const Mark = "[REDACTED]"
 
-// Redactor takes secrets out of texts: the values it was given, in the forms in which they occur, and well-known shapes of
-// keys. The zero value knows the shapes. It is safe for concurrent use once everything was added.
+// Redactor removes secrets from texts: the values it was given, in all forms in which they occur, and well-known
+// formats of keys. The zero value knows the formats. It is safe for concurrent use once everything was added.
 type Redactor struct {
 	values  map[uint16][]string // by their first two bytes, the longest first
-	pairs   *pairs              // of values and shapes
+	pairs   *pairs              // of values and formats
 	own     *pairs              // of values
 	firsts  charset             // of values
 	longest int
 }
 
-// New knows the values, each as a whole, in its lines, and in what it is made of (see Add).
+// New returns a redactor of the values, of their lines, and of their parts (see Add).
 func New(values []string) *Redactor {
 	r := &Redactor{}
 	r.Add(values...)
 	return r
 }
 
-// Add makes values secrets. A value of several lines is one in its lines too, "Bearer X" also as X, an address also in its
-// password, a JSON object in what its names say. What is Ordinary is left alone.
+// Add makes values secret. A value of several lines is also secret by line, "Bearer X" also as X, a URL also by its
+// password, a JSON object by the members with secret names. Ordinary values are ignored.
 func (r *Redactor) Add(values ...string) {
 	for _, value := range values {
 		for _, part := range parts(value) {
@@ -60,7 +60,7 @@ func (r *Redactor) insert(form string) {
 	r.longest = max(r.longest, len(form))
 }
 
-// forms are a value as it is, as it stands in JSON strings one and two levels deep, and in an address.
+// forms returns a value unchanged, as in JSON strings one and two levels deep, and as in a URL.
 func forms(v string) []string {
 	all := []string{v}
 	for level := all; len(all) < 16; {
@@ -99,7 +99,7 @@ func escape(s string, html bool) string {
 	return line[1 : len(line)-1]
 }
 
-// ascii writes what is beyond ASCII as \u escapes, as some languages do.
+// ascii escapes characters beyond ASCII as \u, as some languages do.
 func ascii(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return s
@@ -119,15 +119,15 @@ func ascii(s string) string {
 	return b.String()
 }
 
-// Found are the secrets in one text.
+// Found is the secrets in one text.
 type Found struct {
 	text  string
 	spans []span
-	// Open is where a secret begins that the text may not hold in full: its length when there is none.
+	// Open is the start of a secret that may be incomplete at the end of the text, or the text's length.
 	Open int
 }
 
-// Find looks through a text. before is the byte in front of it, 0 for none.
+// Find searches a text. before is the preceding byte, 0 for none.
 func (r *Redactor) Find(text string, before byte) Found {
 	k := known()
 	s := scan{text: text, before: before, unfinished: len(text), known: k}
@@ -135,7 +135,7 @@ func (r *Redactor) Find(text string, before byte) Found {
 	if r.pairs != nil {
 		set = r.pairs
 	}
-	skip := 0 // the end of what a shape took: another begins behind it
+	skip := 0 // the end of a match; another may start there
 	for i := 0; i+1 < len(text); i++ {
 		p := pairOf(text[i], text[i+1])
 		if !set.has(p) {
@@ -180,7 +180,8 @@ func (r *Redactor) Find(text string, before byte) Found {
 // Any reports whether there is a secret.
 func (f Found) Any() bool { return len(f.spans) > 0 }
 
-// Hide is the text from base to end with Mark for every secret; of one that reaches over an edge, the part inside counts.
+// Hide returns the text from base to end with Mark for every secret, including the inner part of one that crosses an
+// edge.
 func (f Found) Hide(base, end int) string {
 	if base >= end {
 		return ""
@@ -216,10 +217,10 @@ func merge(found []span) []span {
 	return out
 }
 
-// Longest is the length of the longest value: a text that is cut may hold that much of one.
+// Longest returns the length of the longest value: a truncated text may contain that much of one.
 func (r *Redactor) Longest() int { return r.longest }
 
-// Text is the text without secrets; text itself where it has none.
+// Text returns the text without secrets; text itself if it has none.
 func (r *Redactor) Text(text string) string {
 	if f := r.Find(text, 0); f.Any() {
 		return f.Hide(0, len(text))
@@ -227,7 +228,7 @@ func (r *Redactor) Text(text string) string {
 	return text
 }
 
-// Bytes is Text for bytes. It is the argument itself where there is no secret in it.
+// Bytes is Text for bytes. It returns the argument itself if it contains no secret.
 func (r *Redactor) Bytes(text []byte) []byte {
 	if f := r.Find(string(text), 0); f.Any() {
 		return []byte(f.Hide(0, len(text)))
@@ -235,7 +236,7 @@ func (r *Redactor) Bytes(text []byte) []byte {
 	return text
 }
 
-// Args are arguments as they may be shown: values of options whose names hold a secret, and every secret, are replaced.
+// Args returns arguments for display: values of options with secret names, and every secret, are replaced.
 func (r *Redactor) Args(args []string) []string {
 	masked := MaskArgs(args, Mark)
 	for i, a := range masked {
@@ -244,10 +245,10 @@ func (r *Redactor) Args(args []string) []string {
 	return masked
 }
 
-// JSON takes the secrets out of the strings of a JSON value and leaves its shape alone. structural are the members of the
-// outermost object whose values stay. Without a secret the result is line itself.
+// JSON removes the secrets from the strings of a JSON value and keeps its structure. structural are the members of
+// the outermost object whose values stay. Without a secret the result is line itself.
 func (r *Redactor) JSON(line []byte, structural map[string]bool) []byte {
-	// What is found in the line as it is written is at least what is in its strings: escapes are looked for too.
+	// Searching the encoded line finds at least the secrets in its strings, because escaped forms are searched too.
 	if f := r.Find(string(line), 0); !f.Any() {
 		return line
 	}
@@ -291,7 +292,7 @@ func (r *Redactor) JSON(line []byte, structural map[string]bool) []byte {
 	return out
 }
 
-// longKey is how long the name of a member must be to be looked at: shorter ones are names of records.
+// longKey is the minimum length of a member's name to be checked: shorter ones are names of records.
 const longKey = 20
 
 func unquote(quoted []byte) (string, bool) {
@@ -306,7 +307,7 @@ func unquote(quoted []byte) (string, bool) {
 	return plain, err == nil
 }
 
-// stringEnd is the index behind the closing quote of the string that begins at i.
+// stringEnd returns the index after the closing quote of the string that starts at i.
 func stringEnd(line []byte, i int) int {
 	for i++; i < len(line); i++ {
 		switch line[i] {

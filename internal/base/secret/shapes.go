@@ -31,36 +31,37 @@ var (
 	dotty  = chars(uppers + lowers + digits + "-_.")
 	base   = chars(uppers + lowers + digits + "+/=")
 	bearer = chars(uppers + lowers + digits + "-._~+/=")
-	// typed are the characters of a password that is written without quotes.
+	// typed are the characters of an unquoted password.
 	typed = chars(uppers + lowers + digits + "-._~+/=!@#$%^*:?")
 )
 
-// shape is how a well-known kind of key looks: a prefix, and what must follow it.
+// shape is the format of a well-known kind of key: a prefix, and what must follow it.
 type shape struct {
 	prefix string
 	chars  *charset
-	min    int // bytes behind the prefix
-	// mixed wants a digit or a capital among them, to tell a key from hyphenated words; strong wants a digit and a letter.
+	min    int // bytes after the prefix
+	// mixed requires a digit or a capital, to distinguish a key from hyphenated words; strong requires a digit and a
+	// letter.
 	mixed, strong bool
-	dots          int  // dots needed among them
-	fold          bool // the prefix is matched in any case
+	dots          int  // required dots
+	fold          bool // the prefix is case-insensitive
 	keep          bool // the prefix stays: only what follows is secret
 	kind          kind
 }
 
-// kind is how what follows a prefix is found.
+// kind is how the text after a prefix is found.
 type kind uint8
 
 const (
 	aRun      kind = iota // characters of a key
-	aToken                // behind blanks, of any kind
-	aLogin                // behind blanks, a login in base64
-	anAddress             // a password in an address
+	aToken                // after blanks, of any kind
+	aLogin                // after blanks, a login in base64
+	anAddress             // a password in a URL
 	aValue                // an assigned value
 	aBlock                // a private key in lines
 )
 
-// listShapes are the known kinds of keys. A longer prefix that begins like a shorter one stands first.
+// listShapes returns the known kinds of keys. A longer prefix precedes a shorter one that it starts with.
 func listShapes() []shape {
 	list := []shape{
 		{prefix: "sk-", chars: &wordy, min: 16, mixed: true},
@@ -108,16 +109,16 @@ func listShapes() []shape {
 	return list
 }
 
-// shapes are the known kinds of keys, with what finds them.
+// shapes are the known kinds of keys, indexed for searching.
 type shapes struct {
 	list   []shape
-	byPair [1 << 16]uint8 // the shapes that can begin with two bytes: byPair[p]-1 of lists, where it is not 0
+	byPair [1 << 16]uint8 // the shapes that can start with two bytes: byPair[p]-1 is an index into lists, unless it is 0
 	lists  [][]int
-	pairs  pairs   // whether there is any
-	firsts charset // with which byte one begins
+	pairs  pairs   // whether there are any
+	firsts charset // their first bytes
 }
 
-// known is made when the first text is looked through: most commands have none.
+// known is computed for the first text that is searched: most commands have none.
 var known = sync.OnceValue(func() *shapes {
 	k := &shapes{list: listShapes()}
 	for n, sh := range k.list {
@@ -144,7 +145,7 @@ func variants(c byte, fold bool) []byte {
 	return []byte{c}
 }
 
-// pairs is a set of two bytes each: the one look that most of a text needs.
+// pairs is a set of pairs of bytes: the only check that most of a text needs.
 type pairs [1 << 16 / 64]uint64
 
 func pairOf(a, b byte) uint16          { return uint16(a)<<8 | uint16(b) }
@@ -180,11 +181,11 @@ type scan struct {
 	before     byte
 	found      []span
 	unfinished int
-	// failed remembers for each shape up to where it was looked for in vain: what fails from one start fails from every later
-	// one in the same run of characters, and so the search stays linear.
+	// failed remembers for each shape how far a search failed: what fails from one start fails from every later one
+	// in the same run of characters, so the search stays linear.
 	failed [maxShapes]int32
 	known  *shapes
-	noEnd  bool // no PEM block ends behind here
+	noEnd  bool // no PEM block ends after this
 }
 
 type span struct{ from, to int }
@@ -244,7 +245,7 @@ func (s *scan) special(sh *shape, i int) (span, bool) {
 	return s.pem(sh, i)
 }
 
-// run gives the end of the characters of a key from i, and whether they are enough for one.
+// run returns the end of the key characters from i, and whether they are enough for a key.
 func (s *scan) run(sh *shape, i int) (end int, ok bool) {
 	number, capital, letter, dots := false, false, false, 0
 	for end = i; end < len(s.text) && sh.chars[s.text[end]]; end++ {
@@ -292,7 +293,7 @@ func (s *scan) afterBlank(sh *shape, i int) (span, bool) {
 	return span{from, end}, ok
 }
 
-// previous is the byte in front of i.
+// previous returns the byte before i.
 func (s *scan) previous(i int) byte {
 	if i == 0 {
 		return s.before
@@ -300,7 +301,7 @@ func (s *scan) previous(i int) byte {
 	return s.text[i-1]
 }
 
-// login finds the password of an address at its //.
+// login finds the password of a URL at its //.
 func (s *scan) login(sh *shape, i int) (span, bool) {
 	from, colon, end := i+len(sh.prefix), -1, -1
 	k := from
@@ -330,7 +331,7 @@ loop:
 	return span{colon + 1, end}, true
 }
 
-// assigned finds the value of password=VALUE, bare or in quotes.
+// assigned finds the value of password=VALUE, bare or quoted.
 func (s *scan) assigned(sh *shape, i int) (span, bool) {
 	from := i + len(sh.prefix)
 	for from < len(s.text) && s.text[from] == '\\' {
@@ -352,7 +353,7 @@ func (s *scan) assigned(sh *shape, i int) (span, bool) {
 	return span{from, end}, likely(s.text[from:end])
 }
 
-// likely tells a password that stands in a text from a word, an expression and a placeholder.
+// likely distinguishes a password in a text from a word, an expression and a placeholder.
 func likely(v string) bool {
 	if Ordinary(v) || strings.IndexByte("$%<{*.", v[0]) >= 0 || strings.Contains(v, "...") {
 		return false
@@ -378,7 +379,7 @@ func likely(v string) bool {
 
 const pemBegin = "-----BEGIN "
 
-// pem finds a private key from its first line to its last; one that is cut off, to the end of what looks like it.
+// pem finds a private key from its first line to its last; a truncated one, to the end of its key lines.
 func (s *scan) pem(sh *shape, i int) (span, bool) {
 	line := s.text[i+len(sh.prefix):]
 	head := strings.Index(line[:min(len(line), 64)], "-----")
@@ -408,7 +409,7 @@ func (s *scan) pem(sh *shape, i int) (span, bool) {
 	return span{i, end}, n >= 16
 }
 
-// pemBody gives the end of the lines of base64 from i, and how many characters of base64 they have.
+// pemBody returns the end of the base64 lines from i, and how many characters of base64 they have.
 func pemBody(text string, i int) (end, n int) {
 	end = i
 	for k := i; k < len(text); {
@@ -435,8 +436,8 @@ func pemBody(text string, i int) (end, n int) {
 	return end, n
 }
 
-// boundary reports whether a key may begin at i: not inside a word. The last letter of a JSON escape such as \n or \u003c is
-// no letter of a word.
+// boundary reports whether a key may start at i: not inside a word. The last letter of a JSON escape such as \n or
+// \u003c does not belong to a word.
 func (s *scan) boundary(i int) bool {
 	if i == 0 {
 		return !alnum[s.before]

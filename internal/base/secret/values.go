@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Environ gives the secrets in a list of NAME=value: the values of names that hold one, and logins in addresses under any name.
+// Environ returns the secrets in a list of NAME=value: the values of secret names, and logins in URLs under any name.
 func Environ(environ []string) []string {
 	var found []string
 	for _, entry := range environ {
@@ -18,8 +18,8 @@ func Environ(environ []string) []string {
 	return found
 }
 
-// Variable gives the secrets in the value of one variable or header: all of it, or where the name tells nothing the login of an
-// address.
+// Variable returns the secrets in the value of one variable or header: all of it, or for an ordinary name the login
+// of a URL.
 func Variable(name, value string) []string {
 	if Name(name) {
 		return []string{value}
@@ -27,7 +27,7 @@ func Variable(name, value string) []string {
 	return inURL(value)
 }
 
-// Configured is Variable for what is set for one server: a value that is as random as a key is one under any name.
+// Configured is Variable for settings of a server: a random value is a secret under any name.
 func Configured(name, value string) []string {
 	if Name(name) || random(value) {
 		return []string{value}
@@ -35,8 +35,8 @@ func Configured(name, value string) []string {
 	return inURL(value)
 }
 
-// Args gives the secrets in arguments: the values of options whose names hold one (--api-key=X, --token X, NAME=X), and
-// logins and parameters of addresses.
+// Args returns the secrets in arguments: the values of options with secret names (--api-key=X, --token X, NAME=X),
+// and logins and parameters of URLs.
 func Args(args []string) []string {
 	var found []string
 	eachArg(args, func(_ int, _, value string) { found = append(found, value) })
@@ -49,8 +49,8 @@ func Args(args []string) []string {
 	return found
 }
 
-// eachArg calls f for every value of an option whose name holds a secret. prefix is the name with its =, empty where the value
-// is an argument of its own.
+// eachArg calls f for every value of an option with a secret name. prefix is the name with its =, empty if the value
+// is a separate argument.
 func eachArg(args []string, f func(i int, prefix, value string)) {
 	pending := false
 	for i, a := range args {
@@ -74,7 +74,7 @@ func eachArg(args []string, f func(i int, prefix, value string)) {
 	}
 }
 
-// headerArg gives the value of an argument such as "Authorization: Bearer X" or "--header=X-Api-Key: X".
+// headerArg returns the value of an argument such as "Authorization: Bearer X" or "--header=X-Api-Key: X".
 func headerArg(a string) string {
 	name, value, ok := strings.Cut(a, ":")
 	if i := strings.LastIndexByte(name, '='); i >= 0 {
@@ -87,8 +87,8 @@ func headerArg(a string) string {
 	return value
 }
 
-// MaskArgs are arguments as they may be shown: the values of options whose names hold a secret, and logins of addresses, are
-// replaced by mark.
+// MaskArgs returns arguments for display: the values of options with secret names, and logins of URLs, are replaced
+// by mark.
 func MaskArgs(args []string, mark string) []string {
 	masked := slices.Clone(args)
 	for i, a := range masked {
@@ -98,8 +98,8 @@ func MaskArgs(args []string, mark string) []string {
 	return masked
 }
 
-// URL gives the secrets in an address that is configured, such as that of an MCP server: the password, a lone user name, which
-// is a token, the values of parameters, and parts of the path that are as random as a key.
+// URL returns the secrets in a configured URL, such as that of an MCP server: the password, a lone user name, which
+// is a token, the values of parameters, and random parts of the path.
 func URL(address string) []string {
 	u, ok := parseURL(address)
 	if !ok {
@@ -129,7 +129,7 @@ func URL(address string) []string {
 	return found
 }
 
-// inURL gives the password of an address, as it is written and as it is meant.
+// inURL returns the password of a URL, encoded and decoded.
 func inURL(text string) []string {
 	u, ok := parseURL(text)
 	if !ok || u.User == nil {
@@ -151,7 +151,7 @@ func parseURL(s string) (*url.URL, bool) {
 	return u, err == nil
 }
 
-// MaskURL is an address without its password and the values of parameters whose names hold a secret. Any other text stays.
+// MaskURL returns a URL without its password and the values of parameters with secret names. Any other text stays.
 func MaskURL(s, mark string) string {
 	if !strings.ContainsAny(s, "@?") {
 		return s
@@ -174,7 +174,7 @@ func MaskURL(s, mark string) string {
 	return strings.ReplaceAll(u.String(), place, mark)
 }
 
-// random reports whether a text looks like a key: somewhere in it letters and digits are mixed for a while.
+// random reports whether a text looks like a key: it contains a run of mixed letters and digits.
 func random(s string) bool {
 	number, letter, run := false, false, 0
 	for i := range len(s) {
@@ -196,7 +196,7 @@ func random(s string) bool {
 	return false
 }
 
-// parts are the texts to look for when value is a secret: the whole, its lines, and what it is made of.
+// parts returns the texts to search for if value is a secret: the whole, its lines, and its parts.
 func parts(value string) []string {
 	value = strings.TrimSpace(value)
 	if Ordinary(value) {
@@ -251,7 +251,7 @@ func parts(value string) []string {
 
 var schemes = []string{"bearer", "basic", "token", "apikey", "api-key", "key", "bot", "negotiate", "digest"}
 
-// inJSON gives the secrets of a value that is a JSON object, such as the key of a service account.
+// inJSON returns the secrets of a value that is a JSON object, such as the key of a service account.
 func inJSON(value string) []string {
 	var found []string
 	var walk func(name string, v any)

@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// Wrong is what is wrong with a value.
+// Wrong is a kind of fault of a value.
 type Wrong string
 
-// What may be wrong.
+// The kinds of faults.
 const (
-	WrongKind Wrong = "kind"        // another kind of value
+	WrongKind Wrong = "kind"        // another type of value
 	NotWhole  Wrong = "not whole"   // a number with a fraction for an integer
-	TooLarge  Wrong = "too large"   // a number that nothing can hold
+	TooLarge  Wrong = "too large"   // a number that no type can represent
 	Outside   Wrong = "outside"     // a number out of bounds
-	IsBlank   Wrong = "blank"       // a string that says nothing
+	IsBlank   Wrong = "blank"       // an empty or blank string
 	NotOneOf  Wrong = "not one of"  // a string that is not in Enum
 	NoMatch   Wrong = "no match"    // a string that does not match Pattern
 	Forbidden Wrong = "forbidden"   // a string that matches Not
@@ -30,24 +30,24 @@ const (
 	TooMany   Wrong = "too many"    // a list above MaxItems
 	NoName    Wrong = "no name"     // a blank key of a map
 	BadName   Wrong = "bad name"    // a key of a map that does not match Names
-	Twice     Wrong = "twice"       // a key that stands twice
-	OtherCase Wrong = "other case"  // a key that differs from a known one in case only
+	Twice     Wrong = "twice"       // a duplicate key
+	OtherCase Wrong = "other case"  // a key that differs from a known one only in case
 	Unknown   Wrong = "unknown key" // a key that the table does not have
-	Missing   Wrong = "missing"     // a required key that is not there, or null
+	Missing   Wrong = "missing"     // a missing or null required key
 )
 
-// Fault is one thing that is wrong.
+// Fault is one fault.
 type Fault struct {
 	Wrong Wrong
 	Field string // dotted, as in roles.dev.runtime or policies[0].rule
-	Node  *Node  // what the value may be; of an unknown key the object's
-	Value *Value // nil when a required key is not there
+	Node  *Node  // what the value may be; for an unknown key the object's node
+	Value *Value // nil if a required key is missing
 	Key   string // of faults of keys
-	Like  string // the known key that differs in case only
+	Like  string // the known key that differs only in case
 }
 
-// Check holds a value against the node and lists every fault in the order of the text. What nothing can decode is marked as to be
-// dropped. null is as if it were not there, but in lists and maps.
+// Check checks a value against the node and lists every fault in the order of the text. Values that cannot be decoded
+// are marked as to be dropped. null counts as missing, except in lists and maps.
 func (n *Node) Check(v *Value, field string) []Fault {
 	c := &checker{}
 	c.value(n, v, field)
@@ -66,7 +66,7 @@ func (c *checker) add(wrong Wrong, n *Node, v *Value, field string) {
 func (c *checker) value(n *Node, v *Value, field string) {
 	want, known := map[Kind]string{Object: "object", Map: "object", List: "array", String: "string", Boolean: "boolean", Integer: "number", Number: "number"}[n.Kind]
 	switch {
-	case v.Kind == "null": // as if it were not there
+	case v.Kind == "null": // counts as missing
 	case known && v.Kind != want:
 		c.add(WrongKind, n, v, field)
 	case n.Kind == Object:
@@ -78,7 +78,7 @@ func (c *checker) value(n *Node, v *Value, field string) {
 			c.add(TooFew, n, v, field)
 		} else if n.MaxItems > 0 && len(v.Items) > n.MaxItems {
 			c.add(TooMany, n, v, field)
-			return // nobody wants to know what is wrong with each
+			return // do not also report each item
 		}
 		for i, it := range v.Items {
 			c.inside(n.Of, it, Item(field, i))
@@ -92,7 +92,7 @@ func (c *checker) value(n *Node, v *Value, field string) {
 	}
 }
 
-// inside checks a value of a list or a map, where null is one.
+// inside checks a value of a list or a map, where null is a value.
 func (c *checker) inside(n *Node, v *Value, field string) {
 	if v.Kind == "null" {
 		c.add(WrongKind, n, v, field)
@@ -126,7 +126,7 @@ func (c *checker) object(n *Node, v *Value, field string) {
 			return
 		}
 		f := Fault{Wrong: Unknown, Node: n, Value: m.Value, Field: at, Key: m.Key}
-		// What one reader takes for the known key is an unknown one for another.
+		// Readers differ in whether they accept it as the known key.
 		if f.Like = n.Like(m.Key); f.Like != "" {
 			f.Wrong, m.Value.Drop = OtherCase, true
 		}
@@ -139,7 +139,7 @@ func (c *checker) object(n *Node, v *Value, field string) {
 	}
 }
 
-// Like is the known key that differs from a key in case only; empty when there is none.
+// Like returns the known key that differs from a key only in case; empty for none.
 func (n *Node) Like(key string) string {
 	for _, k := range append(n.KeyNames(), n.Also...) {
 		if strings.EqualFold(k, key) {
@@ -215,7 +215,7 @@ func (c *checker) number(n *Node, v *Value, field string) {
 	}
 }
 
-// patterns are compiled when they are first asked for: a command that looks at no project needs none.
+// patterns are compiled on first use: commands that check no project need none.
 var patterns sync.Map // string to *regexp.Regexp
 
 // Matches reports whether a text matches a pattern.
@@ -227,7 +227,7 @@ func Matches(pattern, s string) bool {
 	return re.(*regexp.Regexp).MatchString(s) //nolint:forcetypeassert // nothing else is stored
 }
 
-// Path appends keys to a dotted field. A key that a dotted path cannot hold as it is stands in quotes.
+// Path appends keys to a dotted field. A key that a dotted path cannot contain is quoted.
 func Path(field string, keys ...string) string {
 	for _, k := range keys {
 		if k == "" || strings.ContainsAny(k, `."' `) {
@@ -241,5 +241,5 @@ func Path(field string, keys ...string) string {
 	return field
 }
 
-// Item is the field of an element.
+// Item returns the field of an element.
 func Item(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }

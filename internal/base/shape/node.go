@@ -11,7 +11,8 @@ import (
 // Kind is what a value is.
 type Kind string
 
-// The kinds. An object has the keys of its table, a map names of the user's; words are a string or a list of strings.
+// The kinds. An object has the keys of its table, a map has names of the user's; words are a string or a list of
+// strings.
 const (
 	Object  Kind = "object"
 	Map     Kind = "map"
@@ -24,15 +25,15 @@ const (
 	Any     Kind = "any"
 )
 
-// Node says what a value may be.
+// Node describes a value.
 type Node struct {
 	Kind  Kind
 	Doc   string
 	Keys  []Key
-	Also  []string // keys of an object that are read too, and that the table does not offer
+	Also  []string // keys of an object that are accepted, but not documented
 	Names string   // pattern of the names of a map
 	Of    *Node    // of a map's values, of a list's items
-	// Closed objects refuse keys that the table does not have.
+	// Closed objects refuse unknown keys.
 	Closed bool
 
 	Enum    []string
@@ -46,9 +47,9 @@ type Node struct {
 	Above              bool
 	MinItems, MaxItems int
 	Default            any
-	// Null is set where null is a common way to say nothing. It is read so everywhere.
+	// Null is set if null is a common way to state nothing. It is accepted everywhere.
 	Null bool
-	Want string // what to write, where Doc does not say it
+	Want string // what to write, if Doc does not say it
 }
 
 // Key is one key of an object.
@@ -58,7 +59,7 @@ type Key struct {
 	Required bool
 }
 
-// Find is the key of that name, in the table.
+// Find returns the key of that name, in the table.
 func (n *Node) Find(name string) (*Key, bool) {
 	for i := range n.Keys {
 		if n.Keys[i].Name == name {
@@ -73,7 +74,7 @@ func (n *Node) Takes(name string) bool {
 	return n.Kind == Map && strings.TrimSpace(name) != "" && (n.Names == "" || Matches(n.Names, name))
 }
 
-// Inside is the key at a dotted path, which goes through lists as through objects. The table has to know it.
+// Inside returns the key at a dotted path, which passes through lists as through objects. The table must contain it.
 func (n *Node) Inside(path string) *Key {
 	name, rest, more := strings.Cut(path, ".")
 	if n.Kind == List {
@@ -89,7 +90,7 @@ func (n *Node) Inside(path string) *Key {
 	return k
 }
 
-// KeyNames are the names of the keys, in the order of the table.
+// KeyNames returns the names of the keys, in the order of the table.
 func (n *Node) KeyNames() []string {
 	list := make([]string, len(n.Keys))
 	for i, k := range n.Keys {
@@ -98,7 +99,7 @@ func (n *Node) KeyNames() []string {
 	return list
 }
 
-// At is the node that a path of keys leads to; false when the table does not know it. In a map any name leads on.
+// At returns the node at a path of keys; false if the table does not contain it. A map accepts any name.
 func (n *Node) At(path []string) (*Node, bool) {
 	for _, key := range path {
 		switch n.Kind {
@@ -119,14 +120,14 @@ func (n *Node) At(path []string) (*Node, bool) {
 	return n, true
 }
 
-// Small makers keep tables readable. Each call makes a new node: nodes hold bounds that are pointers.
+// Short constructors keep tables readable. Each call returns a new node, because nodes hold bounds as pointers.
 
 func num(x float64) *float64 { return &x }
 
 // Text is a string that is not blank.
 func Text(doc string) Node { return Node{Kind: String, Doc: doc} }
 
-// One is one of some words.
+// One is one of the given words.
 func One(doc string, words ...string) Node { return Node{Kind: String, Doc: doc, Enum: words} }
 
 // Named is a string that matches a pattern.
@@ -135,15 +136,15 @@ func Named(doc, pattern string) Node { return Node{Kind: String, Doc: doc, Patte
 // Flag is true or false.
 func Flag(doc string) Node { return Node{Kind: Boolean, Doc: doc} }
 
-// Whole is a whole number that is not below least.
+// Whole is an integer of at least least.
 func Whole(doc string, least float64) Node { return Node{Kind: Integer, Doc: doc, Min: num(least)} }
 
-// Within is a whole number within bounds.
+// Within is an integer within bounds.
 func Within(doc string, least, most float64) Node {
 	return Node{Kind: Integer, Doc: doc, Min: num(least), Max: num(most)}
 }
 
-// AtLeast is a number that is not below least.
+// AtLeast is a number of at least least.
 func AtLeast(doc string, least float64) Node { return Node{Kind: Number, Doc: doc, Min: num(least)} }
 
 // Above is a number above least.
@@ -157,40 +158,40 @@ func Raw(doc string) Node { return Node{Kind: Any, Doc: doc} }
 // ListOf is a list.
 func ListOf(doc string, of Node) Node { return Node{Kind: List, Doc: doc, Of: &of} }
 
-// MapOf has names of the user's.
+// MapOf is a map with the user's names.
 func MapOf(doc, names string, of Node) Node { return Node{Kind: Map, Doc: doc, Names: names, Of: &of} }
 
 // ObjectOf has the keys of its table, and may have others.
 func ObjectOf(doc string, keys ...Key) Node { return Node{Kind: Object, Doc: doc, Keys: keys} }
 
-// ClosedOf has the keys of its table only.
+// ClosedOf has only the keys of its table.
 func ClosedOf(doc string, keys ...Key) Node {
 	return Node{Kind: Object, Doc: doc, Keys: keys, Closed: true}
 }
 
-// Def gives the value that holds when there is none.
+// Def sets the default value.
 func (n Node) Def(v any) Node { n.Default = v; return n }
 
-// OrNull says that null is common.
+// OrNull marks null as common.
 func (n Node) OrNull() Node { n.Null = true; return n }
 
-// AtMost gives the upper bound.
+// AtMost sets the upper bound.
 func (n Node) AtMost(most float64) Node { n.Max = num(most); return n }
 
-// AtLeastItems gives the lower bound of a list.
+// AtLeastItems sets the minimum length of a list.
 func (n Node) AtLeastItems(least int) Node { n.MinItems = least; return n }
 
 // AnyText may be blank.
 func (n Node) AnyText() Node { n.Blank = true; return n }
 
-// Opt is a key that may be absent, Must one that may not.
+// Opt is an optional key.
 func Opt(name string, n Node) Key { return Key{Name: name, Node: n} }
 
-// Must is a key that has to be there.
+// Must is a required key.
 func Must(name string, n Node) Key { return Key{Name: name, Node: n, Required: true} }
 
-// Of is the node of a Go type: its kinds and JSON names, and the meanings of its doc tags. No key of it is required, and what JSON
-// can be of a type with methods of its own is any value.
+// Of returns the node of a Go type: its kinds, JSON names and doc tags. No key of it is required, and a type with its
+// own JSON methods is any value.
 func Of(t reflect.Type) Node {
 	switch t.Kind() {
 	case reflect.Pointer:

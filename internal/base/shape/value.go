@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 )
 
-// Value is a JSON value with its place in the text. Members keep their order and their doubles.
+// Value is a JSON value with its position in the text. Members keep their order and duplicates.
 type Value struct {
 	Kind    string // object, array, string, number, boolean or null
 	At      int    // offset of its first byte
-	Text    []byte // as written; what a repaired number is written as
+	Text    []byte // as written; the text of a repaired number
 	Members []Member
 	Items   []*Value
-	Drop    bool // left out by Render: nothing can decode it, or its key stood there already
+	Drop    bool // omitted by Render: it cannot be decoded, or is a duplicate
 	index   map[string]*Value
 }
 
@@ -23,7 +23,7 @@ type Member struct {
 	Value *Value
 }
 
-// Get is the member that counts: the first of a name.
+// Get returns the member that counts: the first of a name.
 func (v *Value) Get(key string) *Value {
 	if v == nil {
 		return nil
@@ -42,20 +42,20 @@ func (v *Value) Get(key string) *Value {
 // Has reports whether there is a member of that name.
 func (v *Value) Has(key string) bool { return v.Get(key) != nil }
 
-// Is reports whether the value is there and not null.
+// Is reports whether the value exists and is not null.
 func (v *Value) Is() bool { return v != nil && v.Kind != "null" }
 
-// Str is the text of a string; empty for anything else.
+// Str returns the text of a string; empty for anything else.
 func (v *Value) Str() string {
 	if v == nil || v.Kind != "string" {
 		return ""
 	}
 	var s string
-	_ = json.Unmarshal(v.Text, &s) // has been parsed before
+	_ = json.Unmarshal(v.Text, &s) // was parsed before
 	return s
 }
 
-// Raw is the text of the value; nil when there is none.
+// Raw returns the text of the value; nil for none.
 func (v *Value) Raw() []byte {
 	if v == nil {
 		return nil
@@ -63,7 +63,7 @@ func (v *Value) Raw() []byte {
 	return v.Text
 }
 
-// List are the elements of an array.
+// List returns the elements of an array.
 func (v *Value) List() []*Value {
 	if v == nil {
 		return nil
@@ -71,7 +71,7 @@ func (v *Value) List() []*Value {
 	return v.Items
 }
 
-// Parse reads a text that is known to be JSON.
+// Parse parses a text that is known to be JSON.
 func Parse(data []byte) *Value {
 	r := reader{data: data, d: json.NewDecoder(bytes.NewReader(data))}
 	r.d.UseNumber()
@@ -83,7 +83,7 @@ type reader struct {
 	d    *json.Decoder
 }
 
-// next is the offset of the token that comes next.
+// next returns the offset of the next token.
 func (r *reader) next() int {
 	at := int(r.d.InputOffset())
 	for at < len(r.data) && bytes.IndexByte([]byte(" \t\r\n,:"), r.data[at]) >= 0 {
@@ -96,7 +96,7 @@ func (r *reader) value() *Value {
 	v := &Value{At: r.next()}
 	t, err := r.d.Token()
 	if err != nil {
-		panic(err) // the text has been parsed before
+		panic(err) // the text was parsed before
 	}
 	switch t := t.(type) {
 	case json.Delim:
@@ -129,7 +129,7 @@ func (r *reader) value() *Value {
 	return v
 }
 
-// Render writes the value without what is to be dropped.
+// Render writes the value without the dropped parts.
 func (v *Value) Render(b *bytes.Buffer) {
 	switch v.Kind {
 	case "object":
@@ -159,7 +159,7 @@ func (v *Value) Render(b *bytes.Buffer) {
 	}
 }
 
-// separate puts a comma behind what is not the beginning.
+// separate writes a comma, except at the start.
 func separate(b *bytes.Buffer, begin byte) {
 	if text := b.Bytes(); text[len(text)-1] != begin {
 		b.WriteByte(',')

@@ -1,5 +1,5 @@
-// Package sqlitefile opens SQLite databases that are derived from other files: private to their user, used by several processes at once,
-// moved aside when they are damaged.
+// Package sqlitefile opens SQLite databases that are derived from other files: private to their user, shared by
+// several processes, and moved aside when they are damaged.
 package sqlitefile
 
 import (
@@ -20,18 +20,19 @@ import (
 )
 
 const (
-	// patience is how long another process may take to make the file: SQLite does not wait for that but says busy.
+	// patience is how long another process may take to create the file: SQLite reports busy instead of waiting for
+	// that.
 	patience    = 5 * time.Second
 	connections = 4
 )
 
-// Open opens the file at path, which is made with mode 0600, and its folder with 0700. busy is how long a statement waits for other
-// processes. setup brings the tables up to date; several processes may do it at once.
+// Open opens the file at path, creating it with mode 0600, and its folder with 0700. busy is how long a statement
+// waits for other processes. setup brings the tables up to date; several processes may do so concurrently.
 func Open(ctx context.Context, path string, busy time.Duration, setup func(context.Context, *sql.DB) error) (*sql.DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would make it readable for all
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would make it readable for everyone
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +53,8 @@ func Open(ctx context.Context, path string, busy time.Duration, setup func(conte
 	}
 }
 
-// Memory opens an empty database in memory, to stand in for a file that cannot be used. It has one connection, because each would have
-// a database of its own.
+// Memory opens an empty database in memory, as a replacement for an unusable file. It has one connection, because
+// each would have its own database.
 func Memory(ctx context.Context, setup func(context.Context, *sql.DB) error) (*sql.DB, error) {
 	return connect(ctx, ":memory:", 1, setup)
 }
@@ -74,8 +75,8 @@ func connect(ctx context.Context, dsn string, conns int, setup func(context.Cont
 	return db, nil
 }
 
-// useWAL lets readers and writers work at once. The mode is a property of the file, so only the first opening changes it; a
-// database in memory has another and keeps it.
+// useWAL lets readers and writers work concurrently. The mode is a property of the file, so only the first opening
+// changes it; a database in memory keeps its own mode.
 func useWAL(ctx context.Context, db *sql.DB) error {
 	var mode string
 	if err := db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil || mode != "delete" {
@@ -84,7 +85,8 @@ func useWAL(ctx context.Context, db *sql.DB) error {
 	return db.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode)
 }
 
-// MoveAside gives a damaged file another name, which it returns. Its journal goes with it: it must not be applied to a new one.
+// MoveAside renames a damaged file and returns the new name. Its journal moves with it: it must not be applied to a
+// new file.
 func MoveAside(path string) (aside string, err error) {
 	aside = path + ".corrupt-" + time.Now().UTC().Format("20060102T150405.000Z")
 	for _, suffix := range []string{"-wal", "-shm", ""} {
@@ -95,7 +97,7 @@ func MoveAside(path string) (aside string, err error) {
 	return aside, nil
 }
 
-// The primary result codes of SQLite that decide what is done about an error.
+// The primary result codes of SQLite that determine how an error is handled.
 const (
 	errorCode    = 1
 	busyCode     = 5
@@ -115,16 +117,16 @@ func code(err error) int {
 	return e.Code() & 0xff
 }
 
-// Damaged reports that the file is no database, or a broken one.
+// Damaged reports whether the file is not a database, or a broken one.
 func Damaged(err error) bool {
 	c := code(err)
 	return c == corruptCode || c == notADBCode
 }
 
-// Foreign reports that a statement does not fit the tables: the file is a database of something else.
+// Foreign reports whether a statement does not fit the tables: the file is a database of something else.
 func Foreign(err error) bool { return code(err) == errorCode }
 
-// Unusable reports that the file cannot be used here, whatever it contains: read-only, no space, not there.
+// Unusable reports whether the file cannot be used here, whatever it contains: read-only, no space, missing.
 func Unusable(err error) bool {
 	switch code(err) {
 	case readOnlyCode, ioErrCode, fullCode, cantOpenCode:
@@ -133,7 +135,7 @@ func Unusable(err error) bool {
 	return false
 }
 
-// Unopenable is Unusable for the error of opening, where the file itself may refuse.
+// Unopenable is Unusable for an error of opening, where the file itself may fail.
 func Unopenable(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return ok || Unusable(err)

@@ -1,4 +1,4 @@
-// Package stranger bounds the connections of callers that have not shown yet that they may call.
+// Package stranger bounds the connections of unauthenticated peers.
 package stranger
 
 import (
@@ -8,12 +8,11 @@ import (
 	"sync"
 )
 
-// Limit is how many strangers a server of one run hears at once. Those who may call say so with their first bytes, so it does
-// not bound them.
+// Limit is the number of unauthenticated connections to the server of one run. Authenticated ones are not limited.
 const Limit = 128
 
-// Room holds connections of strangers. When it is full the oldest is closed for the next one: whoever fills it and says nothing
-// keeps nobody out. It is safe for concurrent use.
+// Room holds unauthenticated connections. A new one replaces the oldest when it is full, so silent peers cannot block
+// others. It is safe for concurrent use.
 type Room struct {
 	limit int
 
@@ -21,27 +20,28 @@ type Room struct {
 	list list.List
 }
 
-// New makes a room for so many.
+// New returns a room of the given size.
 func New(limit int) *Room { return &Room{limit: limit} }
 
-// Enter takes a connection in. leave takes it out again, open or closed, and may be called more than once.
+// Enter adds a connection. leave removes it, open or closed, and may be called more than once.
 func (r *Room) Enter(c io.Closer) (leave func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.list.Len() >= r.limit {
 		oldest := r.list.Front()
 		r.list.Remove(oldest)
-		_ = oldest.Value.(io.Closer).Close() //nolint:forcetypeassert // only Enter puts something in
+		_ = oldest.Value.(io.Closer).Close() //nolint:forcetypeassert // only Enter adds entries
 	}
 	e := r.list.PushBack(c)
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.list.Remove(e) // nothing when it is out already
+		r.list.Remove(e) // does nothing if it was removed already
 	}
 }
 
-// Listener hands out connections that are strangers until Known is called with one of them, or they are closed.
+// Listener accepts connections that count as unauthenticated until Known is called with one of them, or they are
+// closed.
 type Listener struct {
 	net.Listener
 	Room *Room
@@ -66,7 +66,7 @@ func (c conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Known says that the other end of a connection may call.
+// Known marks a connection as authenticated.
 func Known(c net.Conn) {
 	if c, ok := c.(conn); ok {
 		c.leave()

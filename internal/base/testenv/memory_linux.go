@@ -7,7 +7,7 @@ const (
 	room   = 4 << 30 // more than all tests need at once
 )
 
-// memory is a folder in memory from which programs can be started; empty for none.
+// memory returns a folder in memory that permits executables; empty for none.
 func memory() string {
 	var s unix.Statfs_t
 	if unix.Statfs(folder, &s) != nil || s.Type != unix.TMPFS_MAGIC || s.Flags&unix.ST_NOEXEC != 0 || s.Bavail*uint64(s.Bsize) < room ||

@@ -1,4 +1,4 @@
-// Package testenv arranges how the tests of a package run.
+// Package testenv prepares the environment of a package's tests.
 package testenv
 
 import (
@@ -7,14 +7,15 @@ import (
 	"strconv"
 )
 
-// Setup gives the tests of this process a folder for temporary files in memory, where the system has a large one: tests make and remove
-// tens of thousands of small files. TMPDIR, where it is set, wins. TestMain calls it before it runs the tests.
+// Setup gives the tests of this process a folder for temporary files in memory, if the system has a large one: tests
+// create and remove tens of thousands of small files. TMPDIR takes precedence. TestMain calls it before it runs the
+// tests.
 //
-// parallel is how many tests run at once; 0 leaves it at the number of processors. Tests that wait more than they compute can be many.
-// The flag -parallel wins.
+// parallel is the number of concurrent tests; 0 means the number of processors. Tests that mostly wait can be many.
+// The flag -parallel takes precedence.
 func Setup(parallel int) {
 	if dir := memory(); dir != "" && os.Getenv("TMPDIR") == "" {
-		_ = os.Setenv("TMPDIR", dir) // without it, tests are slower
+		_ = os.Setenv("TMPDIR", dir) // otherwise tests are slower
 	}
 	if parallel > 0 {
 		if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {

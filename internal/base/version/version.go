@@ -1,4 +1,4 @@
-// Package version reads, finds and orders the versions that programs state.
+// Package version parses, finds and compares version numbers.
 package version
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// maxVersion bounds the length of a version, so that comparing what a program printed costs next to nothing.
+// maxVersion bounds the length of a version, so that comparing a program's output is cheap.
 const maxVersion = 256
 
 // Version is a parsed semantic version. The zero value is 0.0.0. Values are immutable and safe for concurrent use.
@@ -19,10 +19,9 @@ type Version struct {
 	prerelease []string
 }
 
-// Parse reads a semantic version (semver.org 2.0.0). Beyond the specification it takes what agents print: a
-// leading v, a missing minor or patch number, which counts as 0, and leading zeros, as in the calendar version
-// 2025.09.18. Anything around the version is an error: see Find. Build metadata is checked and dropped, because
-// it takes no part in the order.
+// Parse parses a semantic version (semver.org 2.0.0). It also accepts what agents print: a leading v, a missing minor
+// or patch number, which counts as 0, and leading zeros, as in the calendar version 2025.09.18. Anything around the
+// version is an error: see Find. Build metadata is checked and dropped, because it does not affect the order.
 func Parse(s string) (Version, error) {
 	var v Version
 	if len(s) > maxVersion {
@@ -62,15 +61,16 @@ var versionInText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\d+\.\d+(?:\.\d+)?(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?`)
 })
 
-// Find is the first version in what a program printed, as "0.169.0" in "codex-cli 0.169.0"; at least a major and
-// a minor number are needed. It is empty when there is none; what it finds always parses.
+// Find returns the first version in a program's output, such as "0.169.0" in "codex-cli 0.169.0"; it needs at least a
+// major and a minor number. It returns an empty string if there is none; the result always parses.
 func Find(text string) string {
 	for {
 		at := versionInText().FindStringIndex(text)
 		if at == nil {
 			return ""
 		}
-		// A digit inside a word or a longer dotted number (python3.11, 127.0.0.1) starts no version; v1.2 does.
+		// A digit inside a word or a longer dotted number (python3.11, 127.0.0.1) does not start a version; v1.2
+		// does.
 		if found := text[at[0]:at[1]]; startsVersion(text[:at[0]]) && endsVersion(found, text[at[1]:]) {
 			if _, err := Parse(found); err == nil {
 				return found
@@ -93,7 +93,7 @@ func startsVersion(before string) bool {
 	return n == 0 || !isWord(rune(before[n-1])) && (before[n-1] != '.' || n == 1 || !isWord(rune(before[n-2])))
 }
 
-// endsVersion takes 1.2.3 off 1.2.3rc1, but nothing off 1.5s.
+// endsVersion finds 1.2.3 in 1.2.3rc1, but nothing in 1.5s.
 func endsVersion(found, after string) bool {
 	switch {
 	case after == "":
@@ -108,8 +108,9 @@ func isWord(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// Compare is -1, 0 or 1 as v comes before w, is equal in precedence, or comes after it. It is a total order: numbers by
-// value, a pre-release before its release, pre-release identifiers one by one, numeric ones by value and before others.
+// Compare returns -1, 0 or 1 as v precedes w, has equal precedence, or follows it. It is a total order: numbers by
+// value, a pre-release before its release, pre-release identifiers one by one, numeric ones by value and before
+// others.
 func (v Version) Compare(w Version) int {
 	for i := range v.core {
 		if c := compareDigits(v.core[i], w.core[i]); c != 0 {
@@ -127,7 +128,7 @@ func (v Version) Compare(w Version) int {
 	return slices.CompareFunc(v.prerelease, w.prerelease, compareIdentifiers)
 }
 
-// String is the version with three numbers and its pre-release. It parses to an equal version.
+// String returns the version with three numbers and its pre-release. It parses to an equal version.
 func (v Version) String() string {
 	var b strings.Builder
 	for i, n := range v.core {
@@ -142,7 +143,7 @@ func (v Version) String() string {
 	return b.String()
 }
 
-// Compare compares two versions as text; see Version.Compare. An error names the one that does not parse.
+// Compare compares two version texts; see Version.Compare. An error names the one that does not parse.
 func Compare(a, b string) (int, error) {
 	v, err := Parse(a)
 	if err != nil {
@@ -195,8 +196,8 @@ func checkIdentifiers(ids []string) error {
 	return nil
 }
 
-// AtLeast reports whether a version is at least minimum. An unknown version does not; without a minimum every known
-// one does; one that cannot be compared does not.
+// AtLeast reports whether a version is at least minimum. It is false for an unknown version, true for a known one
+// without a minimum, and false if they cannot be compared.
 func AtLeast(version, minimum string) bool {
 	if version == "" {
 		return false

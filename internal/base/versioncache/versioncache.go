@@ -1,7 +1,7 @@
-// Package versioncache remembers the versions of installed agents by path, size and time of change of their programs, so
-// that a run need not wait for a program that takes seconds to say its version.
+// Package versioncache caches the versions of installed agents by path, size and modification time of their programs,
+// because some programs take seconds to print their version.
 //
-// What follows from a version does not belong here.
+// Conclusions from a version do not belong here.
 package versioncache
 
 import (
@@ -19,14 +19,14 @@ const (
 	maxKept  = 200
 )
 
-// Cache is the file in one state directory. It is safe for concurrent use; two processes that write at once keep at
-// least the entries of one, and the other asks again.
+// Cache is the file in one state directory. It is safe for concurrent use; if two processes write concurrently, the
+// entries of one remain and the other asks again.
 type Cache struct {
 	path string
 	mu   sync.Mutex
 }
 
-// In is the cache in a state directory. It touches no file.
+// In returns the cache in a state directory without accessing files.
 func In(dir string) *Cache { return &Cache{path: filepath.Join(dir, fileName)} }
 
 type entry struct {
@@ -36,7 +36,7 @@ type entry struct {
 	Version string    `json:"version"`
 }
 
-// key is a program as it is now; links are followed, since an update may change only what they point to.
+// key identifies the current state of a program; links are followed, because an update may change only their target.
 func key(program string) (entry, bool) {
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {
@@ -49,7 +49,7 @@ func key(program string) (entry, bool) {
 	return entry{Path: real, Size: info.Size(), ModTime: info.ModTime().UTC()}, true
 }
 
-// Lookup is the version of a program, empty when it is not known. A file that cannot be read knows nothing.
+// Lookup returns the version of a program, empty if unknown. An unreadable file contains no versions.
 func (c *Cache) Lookup(program string) string {
 	k, ok := key(program)
 	if !ok {
@@ -65,7 +65,7 @@ func (c *Cache) Lookup(program string) string {
 	return ""
 }
 
-// Store remembers the version of a program. An error costs only another question next time.
+// Store caches the version of a program. An error only costs another query next time.
 func (c *Cache) Store(program, version string) error {
 	k, ok := key(program)
 	if !ok || version == "" {

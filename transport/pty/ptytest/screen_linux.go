@@ -12,10 +12,10 @@ import (
 	"github.com/drawbar/drawbar/transport/pty"
 )
 
-// Patience is how long a screen waits for what it should show.
+// Patience is how long a screen waits for expected text.
 const Patience = 60 * time.Second
 
-// Screen is a program on a terminal of its own.
+// Screen is a program on its own terminal.
 type Screen struct {
 	t      *testing.T
 	term   *pty.Terminal
@@ -26,8 +26,8 @@ type Screen struct {
 	text bytes.Buffer
 }
 
-// Start starts cmd on a terminal of so many columns; typed lies on it before the program starts. The test is skipped where there are
-// no terminals. The program is killed with the test.
+// Start starts cmd on a terminal with the given columns and typed-ahead input. The test is skipped on platforms
+// without terminals. The program is killed with the test.
 func Start(t *testing.T, cmd *exec.Cmd, columns uint16, typed string) *Screen {
 	t.Helper()
 	term, err := pty.Open(columns, 30)
@@ -57,19 +57,19 @@ func Start(t *testing.T, cmd *exec.Cmd, columns uint16, typed string) *Screen {
 	})
 	go func() {
 		defer close(s.exited)
-		_ = cmd.Wait() // Exit gives the code
+		_ = cmd.Wait() // Exit returns the code
 		read.Wait()
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = term.Keys.Close()
-		_ = term.Master.Close() // ends the reading where something that the program left holds the terminal
+		_ = term.Master.Close() // ends the reading if a remaining process keeps the terminal open
 		<-s.exited
 	})
 	return s
 }
 
-// Shown is all that the program has written.
+// Shown returns everything that the program has written.
 func (s *Screen) Shown() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *Screen) Type(keys string) {
 	}
 }
 
-// Await waits until the screen shows a text after what it showed first, and gives where that text ends.
+// Await waits until the screen shows a text after an offset, and returns the offset after that text.
 func (s *Screen) Await(after int, want string) int {
 	s.t.Helper()
 	for deadline := time.Now().Add(Patience); ; time.Sleep(5 * time.Millisecond) {
@@ -98,7 +98,7 @@ func (s *Screen) Await(after int, want string) int {
 	}
 }
 
-// Exit waits for the end of the program and of what it wrote, and gives its exit code.
+// Exit waits for the end of the program and its output, and returns its exit code.
 func (s *Screen) Exit() int {
 	s.t.Helper()
 	select {
