@@ -2,13 +2,13 @@ package intake
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/spf13/cobra"
 )
@@ -51,16 +51,9 @@ func status(app *cli.App) *cobra.Command {
 				out.Intents = append(out.Intents, listedLine{i.IntentID, i.Priority, i.Template, i.Status, i.Charter, i.UpdatedAt, next(i)})
 			}
 			return app.Answer(out, func() {
-				if len(list) == 0 {
-					app.Notef("no intents yet")
-					return
-				}
-				t := app.ShortTable()
-				fmt.Fprintln(t, "INTENT\tPRIORITY\tSTATUS\tWHAT")
-				for _, i := range list {
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", i.IntentID, cmp.Or(deref(i.Priority), "-"), i.Status, strings.Join(strings.Fields(deref(i.Charter)), " "))
-				}
-				_ = t.Flush()
+				view.Table(app, list, "no intents yet", "INTENT\tPRIORITY\tSTATUS\tWHAT", func(i protocol.Intent) []string {
+					return []string{i.IntentID, cmp.Or(deref(i.Priority), "-"), i.Status, strings.Join(strings.Fields(deref(i.Charter)), " ")}
+				})
 			})
 		},
 	}
