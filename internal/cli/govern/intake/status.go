@@ -52,20 +52,13 @@ func status(app *cli.App) *cobra.Command {
 			}
 			return app.Answer(out, func() {
 				view.Table(app, list, "no intents yet", "INTENT\tPRIORITY\tSTATUS\tWHAT", func(i protocol.Intent) []string {
-					return []string{i.IntentID, cmp.Or(deref(i.Priority), "-"), i.Status, strings.Join(strings.Fields(deref(i.Charter)), " ")}
+					return []string{i.IntentID, cmp.Or(protocol.Deref(i.Priority), "-"), i.Status, strings.Join(strings.Fields(protocol.Deref(i.Charter)), " ")}
 				})
 			})
 		},
 	}
 	cmd.Flags().StringVar(&id, "intent", "", "show only this intent, with its history")
 	return cmd
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func (d *desk) show(id string) error {
@@ -82,7 +75,7 @@ func (d *desk) show(id string) error {
 		out.Event = &e
 	}
 	return d.app.Answer(out, func() {
-		d.app.Printf("%s  %s  %s\n", i.IntentID, cmp.Or(deref(i.Priority), "-"), i.Status)
+		d.app.Printf("%s  %s  %s\n", i.IntentID, cmp.Or(protocol.Deref(i.Priority), "-"), i.Status)
 		if i.Charter != nil {
 			d.app.Printf("  what       %s\n", strings.Join(strings.Fields(*i.Charter), " "))
 		}

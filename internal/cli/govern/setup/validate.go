@@ -109,13 +109,9 @@ func validateTurns(app *cli.App, root string) error {
 		data, where, err := project.ReadStaged(dir, id)
 		if err == nil {
 			s.File = where
-			var raw protocol.RawResult
-			if raw, _, err = turnresult.Decode(data); err == nil {
-				in := turnresult.Input{Raw: raw, Config: p.Config, State: &v.State, Turn: turn, History: history}
-				in.Raw, _ = turnresult.Normalize(in)
-				r := turnresult.Validate(in)
-				s.Stage, s.Errors = string(r.Failed), turnresult.Errors(r)
-			}
+			var r turnresult.Report
+			r, _, err = turnresult.Check(data, turnresult.Input{Config: p.Config, State: &v.State, Turn: turn, History: history})
+			s.Stage, s.Errors = string(r.Failed), turnresult.Errors(r)
 		}
 		if err != nil {
 			s.Errors = []string{err.Error()}
