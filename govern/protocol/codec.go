@@ -58,6 +58,14 @@ func Kind(raw []byte) string {
 	return "number"
 }
 
+// Deref is the string that s points to; empty for nil.
+func Deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
 // Is reports whether the raw value is present and not null.
 func Is(raw json.RawMessage) bool {
 	k := Kind(raw)

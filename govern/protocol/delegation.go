@@ -45,12 +45,7 @@ func formerID(x *Extra) (id string) {
 }
 
 // Child is the turn that works on the delegation; empty if there is none yet.
-func (q *QueuedDelegation) Child() string {
-	if q.ChildTurnID == nil {
-		return ""
-	}
-	return *q.ChildTurnID
-}
+func (q *QueuedDelegation) Child() string { return Deref(q.ChildTurnID) }
 
 // PendingReview is due when all delegations of a turn have ended: the parent's role gets a turn alone.
 type PendingReview struct {

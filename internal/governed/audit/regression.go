@@ -91,7 +91,7 @@ func (e *Export) facts() []Difference {
 	st := &e.state
 	count := func(list []json.RawMessage, file string) int { return len(e.lines(list, file)) }
 	return []Difference{{Field: "run_id", Left: st.ID()}, {Field: "status", Left: st.Status}, {Field: "phase", Left: st.Phase}, {Field: "turn_sequence", Left: st.TurnSequence},
-		{Field: "last_completed_turn_id", Left: deref(st.LastCompletedTurnID)}, {Field: "blocked_on", Left: deref(st.BlockedOn)}, {Field: "spent_usd", Left: st.BudgetStatus.SpentUSD},
+		{Field: "last_completed_turn_id", Left: protocol.Deref(st.LastCompletedTurnID)}, {Field: "blocked_on", Left: protocol.Deref(st.BlockedOn)}, {Field: "spent_usd", Left: st.BudgetStatus.SpentUSD},
 		{Field: "active_turns", Left: st.ActiveTurns.Keys()}, {Field: "project.goal", Left: e.config.Project.Goal},
 		{Field: "history_entries", Left: count(e.History, protocol.HistoryFile)}, {Field: "decision_entries", Left: count(e.Ledger, protocol.LedgerFile)},
 		{Field: "events", Left: count(e.Events, protocol.EventsFile)}}
@@ -145,11 +145,4 @@ func (e *Export) missing() map[string][]string {
 		add(p.Results)
 	}
 	return all
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

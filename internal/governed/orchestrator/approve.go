@@ -25,60 +25,58 @@ func (e *Local) Approve(ctx context.Context, o govern.ApproveOptions) (rep gover
 	if err := e.mayStart(); err != nil {
 		return govern.Report{}, err
 	}
-	err = e.locked(ctx, "approve", func(t *transaction) error {
-		st := t.state()
-		o.By = t.person(ctx, o.By)
-		gateID, by, to := gateOf(&o, st)
-		if gateID == "" {
-			// The rules give the best reason why there is nothing to approve.
-			return t.do(governance.Approve{Completion: o.Completion, By: o.By})
-		}
-		if err := t.mayApprove(o); err != nil {
-			return err
-		}
-		if done, err := t.oneOfSeveral(ctx, o, gateID, by); done != nil || err != nil {
-			rep = orEmpty(done)
-			return err
-		}
-		g, _ := t.run.Config.Gate(gateID)
-		held, err := t.hook(ctx, protocol.HookBeforeGate, by, map[string]any{"gate": gateID, "from": st.Phase, "to": to, "requested_by_turn": by})
-		if err != nil {
-			return err
-		}
-		if held != nil {
-			rep = *held
-			return nil
-		}
-		if failed, err := t.gateActions(ctx, gateID, by, o.Completion, g); err != nil || failed != nil {
-			rep = orEmpty(failed)
-			return err
-		}
-		from := st.Phase
-		in, err := t.approval(o) // an action may have changed the gate's files
-		if err != nil {
-			return err
-		}
-		if err := t.do(in); err != nil {
-			return err
-		}
-		kind := commitApprovePhase
-		if o.Completion {
-			kind = commitApproveCompletion
-		}
-		if _, err := t.commit(ctx, kind, by, nil); err != nil {
-			return err
-		}
-		rep = t.report(govern.OutcomeDone)
-		if t.state().Status == protocol.RunCompleted {
-			rep.Outcome = govern.OutcomeCompleted
-		}
-		if t.state().Phase != from {
-			rep.EnteredPhase = t.state().Phase
-		}
-		e.note(govern.Notice{Kind: govern.NoticeApproved, Text: fmt.Sprintf("gate %s is approved", gateID)})
-		return nil
+	err = e.locked(ctx, "approve", func(t *transaction) (err error) {
+		rep, err = t.approve(ctx, o)
+		return err
 	})
 	return rep, err
+}
+
+func (t *transaction) approve(ctx context.Context, o govern.ApproveOptions) (rep govern.Report, err error) {
+	from := t.state().Phase
+	o.By = t.person(ctx, o.By)
+	gateID, by, to := gateOf(&o, t.state())
+	if gateID == "" {
+		// The rules give the best reason why there is nothing to approve.
+		return rep, t.do(governance.Approve{Completion: o.Completion, By: o.By})
+	}
+	if err := t.mayApprove(o); err != nil {
+		return rep, err
+	}
+	if done, err := t.oneOfSeveral(ctx, o, gateID, by); done != nil || err != nil {
+		return orEmpty(done), err
+	}
+	held, err := t.hook(ctx, protocol.HookBeforeGate, by, map[string]any{"gate": gateID, "from": from, "to": to, "requested_by_turn": by})
+	if err != nil || held != nil {
+		return orEmpty(held), err
+	}
+	g, _ := t.run.Config.Gate(gateID)
+	if failed, err := t.gateActions(ctx, gateID, by, o.Completion, g); err != nil || failed != nil {
+		return orEmpty(failed), err
+	}
+	in, err := t.approval(o) // an action may have changed the gate's files
+	if err == nil {
+		err = t.do(in)
+	}
+	if err != nil {
+		return rep, err
+	}
+	kind := commitApprovePhase
+	if o.Completion {
+		kind = commitApproveCompletion
+	}
+	if _, err := t.commit(ctx, kind, by, nil); err != nil {
+		return rep, err
+	}
+	rep = t.report(govern.OutcomeDone)
+	if t.state().Status == protocol.RunCompleted {
+		rep.Outcome = govern.OutcomeCompleted
+	}
+	if t.state().Phase != from {
+		rep.EnteredPhase = t.state().Phase
+	}
+	t.e.note(govern.Notice{Kind: govern.NoticeApproved, Text: fmt.Sprintf("gate %s is approved", gateID)})
+	return rep, nil
 }
 
 // gateOf returns the pending gate, who requested it, and the next phase. It decides whether a phase gate or the run's

@@ -211,7 +211,7 @@ func among(list, of []string) []string {
 
 // head is the commit that the record lists as accepted.
 func head(st *protocol.State) *string {
-	sha, ok := strings.CutPrefix(text(st.AcceptedIntegration), "git:")
+	sha, ok := strings.CutPrefix(protocol.Deref(st.AcceptedIntegration), "git:")
 	if !ok {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (e *Local) Escalate(ctx context.Context, o govern.EscalateOptions) (rep gov
 		if _, err := t.commit(ctx, commitBlock, o.Turn, nil); err != nil {
 			return err
 		}
-		t.afterwards(ctx, protocol.HookOnEscalation, o.Turn, map[string]any{"reason": o.Reason, "detail": o.Detail, "blocked_on": text(t.state().BlockedOn)})
+		t.afterwards(ctx, protocol.HookOnEscalation, o.Turn, map[string]any{"reason": o.Reason, "detail": o.Detail, "blocked_on": protocol.Deref(t.state().BlockedOn)})
 		rep = t.report(govern.OutcomeBlocked)
 		rep.Summary = "the run waits for a person: " + o.Reason
 		return nil

@@ -127,8 +127,8 @@ func TestHalfAResult(t *testing.T) {
 				}()
 			}
 			r, err := p.engine().Step(ctx, govern.StepOptions{Timeout: c.timeout})
-			if err != nil || r.Outcome != c.want || text(p.state().BlockedOn) != c.on || r.Attempt != 1 {
-				t.Fatalf("%s %s, attempt %d, blocked on %q: %v", r.Outcome, r.Code, r.Attempt, text(p.state().BlockedOn), err)
+			if err != nil || r.Outcome != c.want || protocol.Deref(p.state().BlockedOn) != c.on || r.Attempt != 1 {
+				t.Fatalf("%s %s, attempt %d, blocked on %q: %v", r.Outcome, r.Code, r.Attempt, protocol.Deref(p.state().BlockedOn), err)
 			}
 			if n := len(p.events("acceptance_failed")); n > 0 {
 				t.Error("half a result was judged")

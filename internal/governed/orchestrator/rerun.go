@@ -53,13 +53,10 @@ func (t *transaction) evidenceOf(o govern.RerunOptions, out *govern.Rerun) (prot
 		if err != nil {
 			return protocol.Verification{}, "", err
 		}
-		raw, _, err := turnresult.Decode(data)
+		r, _, err := turnresult.Check(data, turnresult.Input{Config: t.run.Config, State: t.state(), Turn: turn, History: t.run.History})
 		if err != nil {
 			return protocol.Verification{}, "", execution.Errorf(execution.CodeInvalidOutput, "%s: %v", protocol.StagedFile(turn.TurnID), err).WithHint("drawbar govern validate --mode turn")
 		}
-		in := turnresult.Input{Raw: raw, Config: t.run.Config, State: t.state(), Turn: turn, History: t.run.History}
-		in.Raw, _ = turnresult.Normalize(in)
-		r := turnresult.Validate(in)
 		if r.Result == nil {
 			return protocol.Verification{}, "", execution.Errorf(execution.CodeValidation, "the result of turn %s is not valid: %s", turn.TurnID, joined(turnresult.Errors(r))).
 				WithHint("drawbar govern validate --mode turn")

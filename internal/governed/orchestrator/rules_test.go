@@ -72,8 +72,8 @@ func TestHooksOfEveryPhase(t *testing.T) {
 					t.Error("the state stays as the hook left it")
 				}
 				if c.advisory {
-					if strings.HasPrefix(text(p.state().BlockedOn), "hook:") != (kind == "tamper") {
-						t.Errorf("an advisory hook blocked: %s", text(p.state().BlockedOn))
+					if strings.HasPrefix(protocol.Deref(p.state().BlockedOn), "hook:") != (kind == "tamper") {
+						t.Errorf("an advisory hook blocked: %s", protocol.Deref(p.state().BlockedOn))
 					}
 					p.sound()
 					return
@@ -82,8 +82,8 @@ func TestHooksOfEveryPhase(t *testing.T) {
 					vetoed(t, p, r)
 					return
 				}
-				if r.Outcome != govern.OutcomeBlocked || r.Code != code || text(p.state().BlockedOn) != "hook:"+phase+":guard" {
-					t.Fatalf("%s %s, blocked on %s", r.Outcome, r.Code, text(p.state().BlockedOn))
+				if r.Outcome != govern.OutcomeBlocked || r.Code != code || protocol.Deref(p.state().BlockedOn) != "hook:"+phase+":guard" {
+					t.Fatalf("%s %s, blocked on %s", r.Outcome, r.Code, protocol.Deref(p.state().BlockedOn))
 				}
 				if got := p.state().ActiveTurns.Len() == 1; got != c.turn {
 					t.Errorf("a turn is active: %t", got)
@@ -113,7 +113,7 @@ func vetoed(t *testing.T, p *world, r govern.Report) {
 			t.Fatalf("%+v", r)
 		}
 		if st.Status != protocol.RunActive || st.BlockedOn != nil || st.ActiveTurns.Len() != 0 || len(st.OpenHuman) != 0 {
-			t.Fatalf("%s, blocked on %s, turns %v, tasks %v", st.Status, text(st.BlockedOn), st.ActiveTurns.Keys(), st.OpenHuman)
+			t.Fatalf("%s, blocked on %s, turns %v, tasks %v", st.Status, protocol.Deref(st.BlockedOn), st.ActiveTurns.Keys(), st.OpenHuman)
 		}
 		p.sound()
 		var err error

@@ -28,8 +28,8 @@ func TestThreeRolesToCompletion(t *testing.T) {
 	if err != nil || run.Stop != govern.StopGateHeld || len(run.Turns) != 1 {
 		t.Fatalf("%+v %v", run, err)
 	}
-	if st := p.state(); st.Status != protocol.RunPaused || text(st.BlockedOn) != "human_approval:planned" {
-		t.Fatalf("%s on %s", st.Status, text(st.BlockedOn))
+	if st := p.state(); st.Status != protocol.RunPaused || protocol.Deref(st.BlockedOn) != "human_approval:planned" {
+		t.Fatalf("%s on %s", st.Status, protocol.Deref(st.BlockedOn))
 	}
 	r, err := e.Approve(t.Context(), govern.ApproveOptions{By: protocol.Person{Name: "ann"}})
 	if err != nil || r.EnteredPhase != "implementation" {
@@ -128,8 +128,8 @@ func TestOutcomes(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, one(runtimeOf(c.worker), c.more))
 			r := p.step(c.want)
-			if text(p.state().BlockedOn) != c.blocked || r.Attempt != c.attempts || len(p.accepted()) != c.accepted {
-				t.Errorf("blocked on %q after attempt %d with %d accepted: %s %v", text(p.state().BlockedOn), r.Attempt, len(p.accepted()), r.Code, r.Errors)
+			if protocol.Deref(p.state().BlockedOn) != c.blocked || r.Attempt != c.attempts || len(p.accepted()) != c.accepted {
+				t.Errorf("blocked on %q after attempt %d with %d accepted: %s %v", protocol.Deref(p.state().BlockedOn), r.Attempt, len(p.accepted()), r.Code, r.Errors)
 			}
 			if n := len(p.events("turn_dispatched")); n != c.attempts {
 				t.Errorf("dispatched %d times", n)
@@ -213,8 +213,8 @@ func TestTimeout(t *testing.T) {
 	rt := strings.Replace(runtimeOf("hangs"), `"env":{`, `"env":{"DRAWBAR_TEST_OUTSIDE":"`+outside+`",`, 1)
 	p := newProject(t, one(rt, ""))
 	r := p.step(govern.OutcomeBlocked, govern.StepOptions{Timeout: 700 * time.Millisecond})
-	if text(p.state().BlockedOn) != "dispatch:timeout" || r.Code != "timeout" {
-		t.Errorf("%s, blocked on %s", r.Code, text(p.state().BlockedOn))
+	if protocol.Deref(p.state().BlockedOn) != "dispatch:timeout" || r.Code != "timeout" {
+		t.Errorf("%s, blocked on %s", r.Code, protocol.Deref(p.state().BlockedOn))
 	}
 	pids, _ := os.ReadFile(filepath.Join(outside, "pids"))
 	if len(pids) == 0 || !gone(string(pids)) {

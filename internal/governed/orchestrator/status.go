@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -26,51 +27,39 @@ func (e *Local) Status(_ context.Context) (govern.Status, error) {
 	st := &v.State
 	s := govern.Status{
 		Project: p.Config.Project, Root: e.root, RunID: st.ID(), Status: st.Status, Phase: st.Phase, Phases: p.Config.Phases(), Gates: st.PhaseGateStatus,
-		Accepted: st.TurnSequence, BlockedOn: text(st.BlockedOn), Reason: st.BlockedReason, Gate: st.LastGateFailure,
-		LastTurn: text(st.LastCompletedTurnID), Holder: v.Holder, Unfinished: v.Pending, StartedAt: st.CreatedAt, CompletedAt: st.CompletedAt,
+		Accepted: st.TurnSequence, BlockedOn: protocol.Deref(st.BlockedOn), Reason: st.BlockedReason, Gate: st.LastGateFailure,
+		LastTurn: protocol.Deref(st.LastCompletedTurnID), Holder: v.Holder, Unfinished: v.Pending, StartedAt: st.CreatedAt, CompletedAt: st.CompletedAt,
 		Pending: pending(st), Turns: []govern.TurnStatus{}, Permissions: p.Config.Permissions(),
 	}
 	if g, ok := p.Config.Gate(s.Pending); ok && s.Pending != "" {
 		s.Approvers, s.Approvals, s.Needed = g.Approvers, approvals(st), g.Approvals()
 	}
 	s.Declined = st.LastDecline
-	if s.Status == "" {
-		s.Status = protocol.RunIdle
+	s.Status = cmp.Or(s.Status, protocol.RunIdle)
+	if len(s.Phases) > 0 {
+		s.Phase = cmp.Or(s.Phase, s.Phases[0])
 	}
-	if s.Phase == "" && len(s.Phases) > 0 {
-		s.Phase = s.Phases[0]
-	}
-	if ref := text(st.AcceptedIntegration); strings.HasPrefix(ref, "git:") {
-		s.LastCommit = strings.TrimPrefix(ref, "git:")
+	if commit, ok := strings.CutPrefix(protocol.Deref(st.AcceptedIntegration), "git:"); ok {
+		s.LastCommit = commit
 	}
 	for _, w := range slices.Concat(p.Warnings, p.Prompts()) {
 		s.Warnings = append(s.Warnings, w.Field+": "+w.Message)
 	}
-	if v.Doubt != "" {
-		s.Notes = append(s.Notes, v.Doubt)
-	}
-	if text := project.Waiting(project.Intents(e.root)); text != "" {
-		s.Notes = append(s.Notes, text)
+	for _, note := range []string{v.Doubt, project.Waiting(project.Intents(e.root))} {
+		if note != "" {
+			s.Notes = append(s.Notes, note)
+		}
 	}
 	run := governance.Run{Config: p.Config, State: *st}
 	s.Budget = governance.Budget(run)
 	run.State.Phase = s.Phase
-	if st.ObjectionsThrough != text(st.LastCompletedTurnID) { // written by another program, or by a version that did not record them
+	if st.ObjectionsThrough != protocol.Deref(st.LastCompletedTurnID) { // written by another program, or by a version that did not record them
 		if run.History, err = e.history.Read(v, st.ID()); err != nil {
 			return govern.Status{}, err
 		}
 	}
 	s.Objections = governance.OpenObjections(run)
-	for id, turn := range st.ActiveTurns.All() {
-		ts := govern.TurnStatus{Turn: *turn, Carrier: carrier(e.root, id)}
-		if ts.Carrier != nil {
-			ts.Live = live(e.root, id)
-		} else if text := livingWorker(turn); text != "" {
-			s.Notes = append(s.Notes, text)
-		}
-		ts.Staged = e.staged(turn)
-		s.Turns = append(s.Turns, ts)
-	}
+	e.turns(&s, st)
 	if len(s.Turns) == 0 && s.Status != protocol.RunCompleted {
 		s.NextRole, s.NextWhy = governance.NextRole(run)
 	}
@@ -79,6 +68,19 @@ func (e *Local) Status(_ context.Context) (govern.Status, error) {
 		s.NotTrusted = err.Error()
 	}
 	return s, nil
+}
+
+// turns adds the active turns to a status.
+func (e *Local) turns(s *govern.Status, st *protocol.State) {
+	for id, turn := range st.ActiveTurns.All() {
+		ts := govern.TurnStatus{Turn: *turn, Carrier: carrier(e.root, id), Staged: e.staged(turn)}
+		if ts.Carrier != nil {
+			ts.Live = live(e.root, id)
+		} else if text := livingWorker(turn); text != "" {
+			s.Notes = append(s.Notes, text)
+		}
+		s.Turns = append(s.Turns, ts)
+	}
 }
 
 // next is the next command to type, as status shows it, while no other process runs a turn.
@@ -121,13 +123,6 @@ func next(run governance.Run, turns []govern.TurnStatus) string {
 	return governance.NextCommand(run)
 }
 
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
 // pending is the gate that waits for a person.
 func pending(st *protocol.State) string {
 	switch {
@@ -143,7 +138,7 @@ func pending(st *protocol.State) string {
 func (t *transaction) report(outcome govern.Outcome) govern.Report {
 	st := t.state()
 	return govern.Report{
-		Outcome: outcome, RunID: st.ID(), Status: st.Status, Phase: st.Phase, BlockedOn: text(st.BlockedOn), Reason: st.BlockedReason, Gate: t.gateFailure(),
+		Outcome: outcome, RunID: st.ID(), Status: st.Status, Phase: st.Phase, BlockedOn: protocol.Deref(st.BlockedOn), Reason: st.BlockedReason, Gate: t.gateFailure(),
 		Pending: pending(st), SpentUSD: st.BudgetStatus.SpentUSD, RemainingUSD: governance.Budget(t.run).RemainingUSD, Next: t.e.next(t.run),
 	}
 }

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,13 +96,8 @@ func (t *transaction) judgeSubmission(ctx context.Context, turn *protocol.Turn, 
 	if data, err = t.result(ctx, turn, s); err != nil {
 		return nil, nil, valid, err
 	}
-	raw, _, err := turnresult.Decode(data)
-	if err != nil {
-		return nil, nil, valid, err
-	}
-	in := turnresult.Input{Raw: raw, Config: t.run.Config, State: t.state(), Turn: turn, History: t.run.History}
-	in.Raw, changes = turnresult.Normalize(in)
-	return data, changes, turnresult.Validate(in), nil
+	valid, changes, err = turnresult.Check(data, turnresult.Input{Config: t.run.Config, State: t.state(), Turn: turn, History: t.run.History})
+	return data, changes, valid, err
 }
 
 // result builds the turn result of a submission.
@@ -109,11 +105,10 @@ func (t *transaction) result(ctx context.Context, turn *protocol.Turn, s govern.
 	if err := t.knowIDs(); err != nil {
 		return nil, err
 	}
-	root := t.workRoot(turn.TurnID)
 	if s.Files == nil && turn.Baseline != nil && t.work.Kind() == workspace.Git {
 		in := ""
 		if turn.Worktree != "" {
-			in = root
+			in = t.workRoot(turn.TurnID)
 		}
 		seen, err := t.work.Observe(ctx, *turn.Baseline, in)
 		if err != nil {
@@ -121,53 +116,20 @@ func (t *transaction) result(ctx context.Context, turn *protocol.Turn, s govern.
 		}
 		s.Files = seen.Paths()
 	}
-	next := 0
-	for i := range s.Objections {
-		x := &s.Objections[i]
-		if x.ID == "" {
-			x.ID, next = freeID("OBJ-", t.run.ObjectionIDs, next)
-		}
-		for _, known := range t.state().OpenObjections {
-			if known.ID == x.ID && x.Severity == "" {
-				x.Severity = known.Severity
-			}
-		}
-		if x.Status == "" {
-			x.Status = protocol.ObjectionRaised
-		}
-	}
-	next = 0
-	for i := range s.Decisions {
-		if s.Decisions[i].ID == "" {
-			s.Decisions[i].ID, next = freeID("DEC-", t.run.DecisionIDs, next)
-		}
-	}
-	status := s.Status
-	switch {
-	case s.NeedsHuman != "":
-		status = protocol.ResultNeedsHuman
-	case status == "":
-		status = protocol.ResultCompleted
-	}
-	role := t.run.Config.Roles.At(turn.AssignedRole)
+	t.number(&s)
 	artifact := protocol.ArtifactReview
-	if len(s.Files) > 0 && role.WriteAuthority != protocol.ReviewOnly {
-		artifact = map[protocol.Authority]string{protocol.Proposed: protocol.ArtifactPatch}[role.WriteAuthority]
-		if artifact == "" {
-			artifact = protocol.ArtifactWorkspace
-		}
+	if authority := t.run.Config.Roles.At(turn.AssignedRole).WriteAuthority; len(s.Files) > 0 && authority == protocol.Proposed {
+		artifact = protocol.ArtifactPatch
+	} else if len(s.Files) > 0 && authority != protocol.ReviewOnly {
+		artifact = protocol.ArtifactWorkspace
 	}
-	if s.NextRole == "" {
-		s.NextRole = protocol.Human
-	}
-	if s.Verification.Status == "" {
-		s.Verification.Status = protocol.VerificationSkipped
-	}
+	s.Verification.Status = cmp.Or(s.Verification.Status, protocol.VerificationSkipped)
 	r := map[string]any{"schema_version": protocol.ResultVersion, "run_id": t.state().ID(), "turn_id": turn.TurnID, "role": turn.AssignedRole,
-		"runtime_id": turn.RuntimeID, "status": status, "summary": s.Summary, "decisions": orNone(s.Decisions), "objections": orNone(s.Objections),
-		"files_changed": orNone(s.Files), "verification": s.Verification, "artifact": map[string]any{"type": artifact, "ref": nil}, "proposed_next_role": s.NextRole}
+		"runtime_id": turn.RuntimeID, "status": cmp.Or(s.Status, protocol.ResultCompleted), "summary": s.Summary, "decisions": orNone(s.Decisions),
+		"objections": orNone(s.Objections), "files_changed": orNone(s.Files), "verification": s.Verification,
+		"artifact": map[string]any{"type": artifact, "ref": nil}, "proposed_next_role": cmp.Or(s.NextRole, protocol.Human)}
 	if s.NeedsHuman != "" {
-		r["needs_human_reason"] = s.NeedsHuman
+		r["status"], r["needs_human_reason"] = protocol.ResultNeedsHuman, s.NeedsHuman
 	}
 	if s.Phase != "" {
 		r["phase_transition_request"] = s.Phase
@@ -176,6 +138,29 @@ func (t *transaction) result(ctx context.Context, turn *protocol.Turn, s govern.
 		r["run_completion_request"] = true
 	}
 	return protocol.MarshalFile(r)
+}
+
+// number fills in missing ids of objections and decisions, and what is known of the objections.
+func (t *transaction) number(s *govern.Submission) {
+	next := 0
+	for i := range s.Objections {
+		x := &s.Objections[i]
+		if x.ID == "" {
+			x.ID, next = freeID("OBJ-", t.run.ObjectionIDs, next)
+		}
+		for _, known := range t.state().OpenObjections {
+			if known.ID == x.ID {
+				x.Severity = cmp.Or(x.Severity, known.Severity)
+			}
+		}
+		x.Status = cmp.Or(x.Status, protocol.ObjectionRaised)
+	}
+	next = 0
+	for i := range s.Decisions {
+		if s.Decisions[i].ID == "" {
+			s.Decisions[i].ID, next = freeID("DEC-", t.run.DecisionIDs, next)
+		}
+	}
 }
 
 func orNone[T any](list []T) []T {

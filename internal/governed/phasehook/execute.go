@@ -62,6 +62,25 @@ func (r *Runner) spawn(ctx context.Context, phase string, h protocol.Hook, c Cal
 		p.Stop(-1) // at once, with everything it started
 		close(over)
 	})
+	ran.collect(p)
+	exit := p.Wait()
+	if !timer.Stop() {
+		<-over
+		ran.timedOut = true
+	}
+	if exit.Signal == "" && exit.Code >= 0 {
+		ran.exitCode = ptr(exit.Code)
+	}
+	switch {
+	case exit.Signal != "":
+		ran.failure = "ended by " + exit.Signal
+	case exit.Code != 0:
+		ran.failure = fmt.Sprintf("exit code %d", exit.Code)
+	}
+}
+
+// collect reads a program's output to its end.
+func (ran *execution) collect(p process.Handle) {
 	var stdout, stderr bytes.Buffer
 	for {
 		lines, err := p.Next(context.Background())
@@ -86,21 +105,7 @@ func (r *Runner) spawn(ctx context.Context, phase string, h protocol.Hook, c Cal
 			break
 		}
 	}
-	exit := p.Wait()
-	if !timer.Stop() {
-		<-over
-		ran.timedOut = true
-	}
 	ran.stdout, ran.stderr = stdout.Bytes(), stderr.String()
-	if exit.Signal == "" && exit.Code >= 0 {
-		ran.exitCode = ptr(exit.Code)
-	}
-	switch {
-	case exit.Signal != "":
-		ran.failure = "ended by " + exit.Signal
-	case exit.Code != 0:
-		ran.failure = fmt.Sprintf("exit code %d", exit.Code)
-	}
 }
 
 // environ returns the environment of a hook's program.

@@ -12,7 +12,6 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
-	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
 // Install adds the aliases of both tables to the command "govern", after its own commands.
@@ -127,15 +126,11 @@ func same(app *cli.App, govern *cobra.Command, name string, c Command) *cobra.Co
 
 // presentPhase is the phase of the run, or the first phase before any run.
 func presentPhase(app *cli.App) (string, error) {
-	root, err := view.Root(app)
+	p, err := view.Project(app)
 	if err != nil {
 		return "", err
 	}
-	p, err := project.Load(root)
-	if err != nil {
-		return "", err
-	}
-	v, err := ledger.Read(root)
+	v, err := ledger.Read(p.Root)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,8 @@
 package approve
 
 import (
+	"context"
+
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
@@ -21,33 +23,11 @@ func New(app *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := govern.ApproveOptions{Either: len(args) == 0, DryRun: dry, By: view.Who(), Comment: comment}
 			o.Completion = len(args) == 1 && args[0] == "completion"
-			return Approve(app, cmd, o)
+			return view.Act(app, cmd, !dry, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.Approve(ctx, o) })
 		},
 	}
 	cmd.Flags().StringVar(&comment, "comment", "", "comment for the record")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would happen and change nothing")
 	cli.TrustFlag(cmd, new(bool))
 	return cmd
-}
-
-// Approve approves the gate and prints the outcome.
-func Approve(app *cli.App, cmd *cobra.Command, o govern.ApproveOptions) error {
-	if !o.DryRun {
-		yes, _ := cmd.Flags().GetBool("trust") // an alias has no such flag
-		if err := view.Trust(cmd.Context(), app, yes); err != nil {
-			return err
-		}
-	}
-	e, done, err := view.Engine(app, cmd.Name(), false)
-	if err != nil {
-		return err
-	}
-	ctx, stop := view.Interruptible(cmd.Context())
-	defer stop()
-	r, err := e.Approve(ctx, o)
-	done()
-	if err != nil {
-		return err
-	}
-	return view.Tell(app, r)
 }

@@ -1,6 +1,8 @@
 package approve
 
 import (
+	"context"
+
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
@@ -19,23 +21,12 @@ func NewDecline(app *cli.App) *cobra.Command {
   drawbar govern decline qa_ship_verdict --reason "it does not build" --phase implementation --to dev`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				o.Gate = args[0]
-			}
+			o.Gate = view.First(args)
 			if o.Reason == "" {
 				return cli.Usage("--reason is missing: the next turn reads the reason").WithHint(`%s --reason "..."`, cmd.CommandPath())
 			}
 			o.By = view.Who()
-			e, done, err := view.Engine(app, "decline", false)
-			if err != nil {
-				return err
-			}
-			r, err := e.Decline(cmd.Context(), o)
-			done()
-			if err != nil {
-				return err
-			}
-			return view.Tell(app, r)
+			return view.Act(app, cmd, false, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.Decline(ctx, o) })
 		},
 	}
 	f := cmd.Flags()

@@ -39,15 +39,11 @@ type desk struct {
 
 // open opens the project. A command that decides is refused to a worker within its turn.
 func open(app *cli.App, decides string) (*desk, error) {
-	root, err := view.Root(app)
+	p, err := view.Project(app)
 	if err != nil {
 		return nil, err
 	}
-	p, err := project.Load(root)
-	if err != nil {
-		return nil, err
-	}
-	v, err := ledger.Read(root)
+	v, err := ledger.Read(p.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +57,7 @@ func open(app *cli.App, decides string) (*desk, error) {
 			return nil, err
 		}
 	}
-	return &desk{app: app, root: root, p: p, state: &v.State, now: protocol.At(time.Now())}, nil
+	return &desk{app: app, root: p.Root, p: p, state: &v.State, now: protocol.At(time.Now())}, nil
 }
 
 // change reads an intent, changes it and writes it.

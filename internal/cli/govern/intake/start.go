@@ -1,6 +1,8 @@
 package intake
 
 import (
+	"context"
+
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -17,31 +19,16 @@ func start(app *cli.App) *cobra.Command {
 			if o.Intent == "" {
 				return cli.Usage("--intent is missing: which intent?").WithHint("drawbar govern intake status")
 			}
-			yes, _ := cmd.Flags().GetBool("trust") // the flag exists
-			if err := view.Trust(cmd.Context(), app, yes); err != nil {
-				return err
-			}
-			d, err := open(app, "intake start")
-			if err != nil {
-				return err
-			}
-			e, done, err := view.Engine(app, "intake start", false)
-			if err != nil {
-				return err
-			}
-			defer done()
-			ctx, stop := view.Interruptible(cmd.Context())
-			defer stop()
-			if again && d.state.Status == protocol.RunCompleted {
-				if _, err := e.Restart(ctx, govern.RestartOptions{}); err != nil {
-					return err
+			return view.Act(app, cmd, true, func(ctx context.Context, e govern.Engine) (r govern.Report, err error) {
+				d, err := open(app, "intake start")
+				if err == nil && again && d.state.Status == protocol.RunCompleted {
+					_, err = e.Restart(ctx, govern.RestartOptions{})
 				}
-			}
-			r, err := e.Assign(ctx, o)
-			if err != nil {
-				return err
-			}
-			return view.Tell(app, r)
+				if err != nil {
+					return r, err
+				}
+				return e.Assign(ctx, o)
+			})
 		},
 	}
 	f := cmd.Flags()

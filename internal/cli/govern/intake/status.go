@@ -2,13 +2,13 @@ package intake
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/spf13/cobra"
 )
@@ -51,28 +51,14 @@ func status(app *cli.App) *cobra.Command {
 				out.Intents = append(out.Intents, listedLine{i.IntentID, i.Priority, i.Template, i.Status, i.Charter, i.UpdatedAt, next(i)})
 			}
 			return app.Answer(out, func() {
-				if len(list) == 0 {
-					app.Notef("no intents yet")
-					return
-				}
-				t := app.ShortTable()
-				fmt.Fprintln(t, "INTENT\tPRIORITY\tSTATUS\tWHAT")
-				for _, i := range list {
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", i.IntentID, cmp.Or(deref(i.Priority), "-"), i.Status, strings.Join(strings.Fields(deref(i.Charter)), " "))
-				}
-				_ = t.Flush()
+				view.Table(app, list, "no intents yet", "INTENT\tPRIORITY\tSTATUS\tWHAT", func(i protocol.Intent) []string {
+					return []string{i.IntentID, cmp.Or(protocol.Deref(i.Priority), "-"), i.Status, strings.Join(strings.Fields(protocol.Deref(i.Charter)), " ")}
+				})
 			})
 		},
 	}
 	cmd.Flags().StringVar(&id, "intent", "", "show only this intent, with its history")
 	return cmd
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func (d *desk) show(id string) error {
@@ -89,7 +75,7 @@ func (d *desk) show(id string) error {
 		out.Event = &e
 	}
 	return d.app.Answer(out, func() {
-		d.app.Printf("%s  %s  %s\n", i.IntentID, cmp.Or(deref(i.Priority), "-"), i.Status)
+		d.app.Printf("%s  %s  %s\n", i.IntentID, cmp.Or(protocol.Deref(i.Priority), "-"), i.Status)
 		if i.Charter != nil {
 			d.app.Printf("  what       %s\n", strings.Join(strings.Fields(*i.Charter), " "))
 		}

@@ -2,6 +2,8 @@
 package objection
 
 import (
+	"context"
+
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -28,16 +30,7 @@ func rule(app *cli.App, name, short, status string) *cobra.Command {
 			if o.Reason == "" {
 				return cli.Usage("--reason is missing: it goes into the record").WithHint(`%s %s --reason "..."`, cmd.CommandPath(), o.ID)
 			}
-			e, done, err := view.Engine(app, "objections "+name, false)
-			if err != nil {
-				return err
-			}
-			r, err := e.RuleObjection(cmd.Context(), o)
-			done()
-			if err != nil {
-				return err
-			}
-			return view.Tell(app, r)
+			return view.Act(app, cmd, false, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.RuleObjection(ctx, o) })
 		},
 	}
 	cmd.Flags().StringVar(&o.Reason, "reason", "", "reason (required)")

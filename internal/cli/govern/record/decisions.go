@@ -9,6 +9,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/spf13/cobra"
 )
@@ -21,17 +22,13 @@ func decisions(app *cli.App) *cobra.Command {
 		Use: "decisions", Short: "List decisions, oldest first",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			_, v, err := read(app)
+			_, v, run, err := f.open(app, cmd)
 			if err != nil {
 				return err
 			}
 			if repo {
 				return repoDecisions(app, v, f, show)
 			}
-			run := which(v, f.run, f.all)
 			list, err := v.Decisions()
 			if err != nil {
 				return err
@@ -50,17 +47,8 @@ func decisions(app *cli.App) *cobra.Command {
 				}
 				return showDecision(app, list[i])
 			}
-			return app.Answer(nonNil(list), func() {
-				if len(list) == 0 {
-					app.Notef("no decisions yet")
-					return
-				}
-				t := app.ShortTable()
-				fmt.Fprintln(t, "ID\tROLE\tPHASE\tCATEGORY\tSTATUS\tSTATEMENT")
-				for _, d := range list {
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, d.Role, d.Phase, d.Category, d.Status, oneLine(d.Statement))
-				}
-				_ = t.Flush()
+			return view.List(app, list, "no decisions yet", "ID\tROLE\tPHASE\tCATEGORY\tSTATUS\tSTATEMENT", func(d protocol.LedgerDecision) []string {
+				return []string{d.ID, d.Role, d.Phase, d.Category, d.Status, oneLine(d.Statement)}
 			})
 		},
 	}
@@ -115,16 +103,7 @@ func repoDecisions(app *cli.App, v *ledger.View, f runFlags, show string) error 
 		}
 		return showDecision(app, list[i])
 	}
-	return app.Answer(nonNil(list), func() {
-		if len(list) == 0 {
-			app.Notef("no decision outlives its run")
-			return
-		}
-		t := app.ShortTable()
-		fmt.Fprintln(t, "ID\tSTATUS\tROLE\tCATEGORY\tRUN\tSTATEMENT")
-		for _, d := range list {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", d.ID, d.Status, d.Role, d.Category, d.RunID, oneLine(d.Statement))
-		}
-		_ = t.Flush()
+	return view.List(app, list, "no decision outlives its run", "ID\tSTATUS\tROLE\tCATEGORY\tRUN\tSTATEMENT", func(d protocol.RepoDecision) []string {
+		return []string{d.ID, d.Status, d.Role, d.Category, d.RunID, oneLine(d.Statement)}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 	"github.com/spf13/cobra"
@@ -53,11 +54,7 @@ func turnDiff(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			id := ""
-			if len(args) > 0 {
-				id = args[0]
-			}
-			id, active, entry, err := find(c.view, c.history, id)
+			id, active, entry, err := find(c.view, c.history, view.First(args))
 			if err != nil {
 				return err
 			}

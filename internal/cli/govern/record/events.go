@@ -28,9 +28,6 @@ func events(app *cli.App) *cobra.Command {
 		Use: "events", Short: "List events, oldest first", Example: "  drawbar govern events -f\n  drawbar govern events --type turn_accepted,run_blocked --since 1h",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
 			for _, t := range types {
 				if !slices.Contains(protocol.EventTypes(), t) {
 					return cli.Usage("--type %q is not an event type", t).WithHint("one of: %s", strings.Join(protocol.EventTypes(), ", "))
@@ -40,11 +37,10 @@ func events(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			root, v, err := read(app)
+			root, v, run, err := f.open(app, cmd)
 			if err != nil {
 				return err
 			}
-			run := which(v, f.run, f.all)
 			wanted := func(e protocol.Event) bool {
 				return (run == "" || e.RunID == run) && (len(types) == 0 || slices.Contains(types, e.EventType)) && !e.Timestamp.Before(from)
 			}

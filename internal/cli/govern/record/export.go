@@ -45,14 +45,10 @@ func export(app *cli.App) *cobra.Command {
 			"contains:\nconfiguration, state, turns, decisions, events, and whether the chain is intact.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			root, v, err := read(app)
+			root, v, run, err := f.open(app, cmd)
 			if err != nil {
 				return err
 			}
-			run := which(v, f.run, f.all)
 			doc, err := gather(cmd, root, v, run)
 			if err != nil {
 				return err

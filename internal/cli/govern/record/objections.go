@@ -1,11 +1,12 @@
 package record
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/spf13/cobra"
 )
@@ -25,14 +26,10 @@ func listObjections(app *cli.App, use string) *cobra.Command {
 		Use: use, Short: "List objections and their status, oldest first",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			_, v, err := read(app)
+			_, v, run, err := f.open(app, cmd)
 			if err != nil {
 				return err
 			}
-			run := which(v, f.run, f.all)
 			entries, err := v.History(run)
 			if err != nil {
 				return err
@@ -67,27 +64,12 @@ func listObjections(app *cli.App, use string) *cobra.Command {
 }
 
 func printObjections(app *cli.App, list []governance.ObjectionStory) {
-	if len(list) == 0 {
-		app.Notef("no objections")
-		return
-	}
-	t := app.ShortTable()
-	fmt.Fprintln(t, "ID\tSEVERITY\tSTATUS\tROLE\tAGAINST\tSTATEMENT")
-	for _, o := range list {
-		against := o.AgainstTurnID
-		if against == "" {
-			against = "-"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", o.ID, o.Severity, o.Status, o.Role, against, oneLine(o.Statement))
-	}
-	_ = t.Flush()
+	view.Table(app, list, "no objections", "ID\tSEVERITY\tSTATUS\tROLE\tAGAINST\tSTATEMENT", func(o governance.ObjectionStory) []string {
+		return []string{o.ID, o.Severity, o.Status, o.Role, cmp.Or(o.AgainstTurnID, "-"), oneLine(o.Statement)}
+	})
 	for _, o := range list {
 		for _, w := range o.Words[1:] {
-			who := w.By
-			if who == "" {
-				who = w.Role + " (" + w.TurnID + ")"
-			}
-			app.Printf("%s %s by %s: %s\n", o.ID, w.Status, who, oneLine(w.Text))
+			app.Printf("%s %s by %s: %s\n", o.ID, w.Status, cmp.Or(w.By, w.Role+" ("+w.TurnID+")"), oneLine(w.Text))
 		}
 	}
 }

@@ -4,7 +4,6 @@ package record
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,15 +30,6 @@ func read(app *cli.App) (root string, v *ledger.View, err error) {
 	return root, v, err
 }
 
-// which returns the selected run: the named one, the current one, or all runs, which is empty. Before the first run,
-// nothing is selected.
-func which(v *ledger.View, named string, all bool) string {
-	if all {
-		return ""
-	}
-	return cmp.Or(named, v.State.ID())
-}
-
 func noRun(id string) error {
 	return execution.Errorf(execution.CodeSessionNotFound, "unknown run %q", id).WithHint("drawbar govern history --runs")
 }
@@ -57,14 +47,18 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	cmd.Flags().IntVarP(&f.limit, "limit", "l", 0, "maximum number of entries; the newest are listed")
 }
 
-func (f *runFlags) check(cmd *cobra.Command) error {
+// open checks the flags and opens the record. run is the selected run; empty for all of them, or before the first.
+func (f *runFlags) open(app *cli.App, cmd *cobra.Command) (root string, v *ledger.View, run string, err error) {
 	if f.run != "" && f.all {
-		return cli.Usage("--run and --all contradict each other").WithHint("%s --all", cmd.CommandPath())
+		return "", nil, "", cli.Usage("--run and --all contradict each other").WithHint("%s --all", cmd.CommandPath())
 	}
 	if f.limit < 0 {
-		return cli.Usage("--limit %d is out of range", f.limit).WithHint("%s --limit 20", cmd.CommandPath())
+		return "", nil, "", cli.Usage("--limit %d is out of range", f.limit).WithHint("%s --limit 20", cmd.CommandPath())
 	}
-	return nil
+	if root, v, err = read(app); err == nil && !f.all {
+		run = cmp.Or(f.run, v.State.ID())
+	}
+	return root, v, run, err
 }
 
 func newest[T any](list []T, n int) []T {
@@ -82,23 +76,19 @@ func history(app *cli.App) *cobra.Command {
 		Use: "history", Short: "List accepted turns, oldest first; with --runs, the runs",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
 			if byRun && (f.run != "" || role != "") {
 				return cli.Usage("--runs lists every run and contradicts --run and --role").WithHint("%s --run RUN", cmd.CommandPath())
 			}
 			if known := statuses(byRun); status != "" && !slices.Contains(known, status) {
 				return cli.Usage("--status %q is not a status of a %s", status, map[bool]string{true: "run", false: "turn"}[byRun]).WithHint("one of: %s", strings.Join(known, ", "))
 			}
-			_, v, err := read(app)
+			_, v, run, err := f.open(app, cmd)
 			if err != nil {
 				return err
 			}
 			if byRun {
 				return listRuns(app, v, status, f.limit)
 			}
-			run := which(v, f.run, f.all)
 			entries, err := v.History(run)
 			if err != nil {
 				return err
@@ -106,21 +96,12 @@ func history(app *cli.App) *cobra.Command {
 			entries = newest(slices.DeleteFunc(entries, func(h protocol.HistoryEntry) bool {
 				return role != "" && h.Role != role || status != "" && h.Status != status
 			}), f.limit)
-			return app.Answer(nonNil(entries), func() {
-				if len(entries) == 0 {
-					app.Notef("no turn is accepted yet")
-					return
+			return view.List(app, entries, "no turn is accepted yet", "TURN\tROLE\tPHASE\tSTATUS\tACCEPTED\tCOST\tSUMMARY", func(h protocol.HistoryEntry) []string {
+				usd := 0.0
+				if h.Cost != nil {
+					usd = h.Cost.USD
 				}
-				t := app.ShortTable()
-				fmt.Fprintln(t, "TURN\tROLE\tPHASE\tSTATUS\tACCEPTED\tCOST\tSUMMARY")
-				for _, h := range entries {
-					usd := 0.0
-					if h.Cost != nil {
-						usd = h.Cost.USD
-					}
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", h.TurnID, h.Role, h.Phase, h.Status, at(h.AcceptedAt), dollars(usd), oneLine(h.Summary))
-				}
-				_ = t.Flush()
+				return []string{h.TurnID, h.Role, h.Phase, h.Status, at(h.AcceptedAt), dollars(usd), oneLine(h.Summary)}
 			})
 		},
 	}

@@ -102,7 +102,7 @@ func auditRun(app *cli.App) *cobra.Command {
 
 // reportOf collects the report of a run; an empty id is the current run.
 func reportOf(root string, v *ledger.View, run string) (r runReport, err error) {
-	if run = which(v, run, false); run == "" {
+	if run = cmp.Or(run, v.State.ID()); run == "" {
 		return r, execution.Errorf(execution.CodeSessionNotFound, "no run yet").WithHint("drawbar govern step")
 	}
 	p, err := project.Load(root)

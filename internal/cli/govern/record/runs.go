@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 )
 
@@ -88,17 +90,9 @@ func listRuns(app *cli.App, v *ledger.View, status string, limit int) error {
 		return err
 	}
 	list = newest(slices.DeleteFunc(list, func(r runLine) bool { return status != "" && string(r.Status) != status }), limit)
-	return app.Answer(nonNil(list), func() {
-		if len(list) == 0 {
-			app.Notef("no run yet")
-			return
-		}
-		t := app.ShortTable()
-		fmt.Fprintln(t, "RUN\tSTATUS\tTURNS\tPHASES\tSTARTED\tENDED\tCOST")
-		for _, r := range list {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", r.RunID, cmp.Or(string(r.Status), "-"), r.Turns, cmp.Or(strings.Join(r.Phases, ", "), "-"), at(r.StartedAt), at(r.EndedAt), dollars(r.CostUSD))
-		}
-		_ = t.Flush()
+	return view.List(app, list, "no run yet", "RUN\tSTATUS\tTURNS\tPHASES\tSTARTED\tENDED\tCOST", func(r runLine) []string {
+		return []string{r.RunID, cmp.Or(string(r.Status), "-"), strconv.Itoa(r.Turns), cmp.Or(strings.Join(r.Phases, ", "), "-"),
+			at(r.StartedAt), at(r.EndedAt), dollars(r.CostUSD)}
 	})
 }
 

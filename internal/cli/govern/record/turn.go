@@ -39,14 +39,10 @@ func turn(app *cli.App) *cobra.Command {
 			"the last accepted one.",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			id := ""
-			if len(args) > 0 {
-				id = args[0]
-			}
 			if file != "" && kind != "" {
 				return cli.Usage("--file and --artifact contradict each other").WithHint("give one of them")
 			}
-			return showTurn(app, id, file, kind)
+			return showTurn(app, view.First(args), file, kind)
 		},
 	}
 	show.Flags().StringVar(&file, "file", "", "print this file of the turn's bundle")

@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/audit"
 )
 
@@ -45,10 +45,7 @@ func failing(app *cli.App, ok bool, why string, data any, show func()) error {
 	if ok {
 		return app.Answer(data, show)
 	}
-	if err := app.AnswerNot(data, execution.Errorf(execution.CodeValidation, "%s", why), show); err != nil {
-		return err
-	}
-	return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
+	return view.Failed(app, execution.ExitGeneral, data, execution.Errorf(execution.CodeValidation, "%s", why), show)
 }
 
 func verifyExport(app *cli.App) *cobra.Command {

@@ -41,12 +41,7 @@ func config(app *cli.App) *cobra.Command {
 	old.add(cmd)
 	cmd.AddCommand(&cobra.Command{
 		Use: "get [KEY]", Short: "Print a value as it is written", Args: cli.Args(cobra.MaximumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return get(app, "")
-			}
-			return get(app, args[0])
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return get(app, view.First(args)) },
 	}, &cobra.Command{
 		Use: "set KEY VALUE", Short: "Set one value; an invalid one is refused", Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error { return set(cmd.Context(), app, args[0], args[1]) },

@@ -11,7 +11,6 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/audit"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
@@ -57,24 +56,18 @@ func doctor(app *cli.App) *cobra.Command {
 			for _, c := range checks {
 				bad = bad || c.State == problem
 			}
-			answer := app.Answer
-			if bad {
-				answer = func(data any, show func()) error {
-					return app.AnswerNot(data, execution.Errorf(execution.CodeConfig, "the project cannot run here"), show)
-				}
-			}
-			err = answer(map[string]any{"ok": !bad, "root": root, "checks": checks}, func() {
+			data, show := map[string]any{"ok": !bad, "root": root, "checks": checks}, func() {
 				for _, c := range checks {
 					app.Printf("%-8s %-22s %s\n", c.State, c.Name, c.Found)
 					if c.Do != "" {
 						app.Printf("%-8s %-22s try: %s\n", "", "", c.Do)
 					}
 				}
-			})
-			if err == nil && bad {
-				return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
 			}
-			return err
+			if bad {
+				return view.Failed(app, execution.ExitGeneral, data, execution.Errorf(execution.CodeConfig, "the project cannot run here"), show)
+			}
+			return app.Answer(data, show)
 		},
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 	"github.com/drawbar/drawbar/internal/governed/project"
@@ -93,11 +92,7 @@ func templateValidate(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "validate", Short: "Check that the files of the project's template and of its gates exist", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			root, err := view.Root(app)
-			if err != nil {
-				return err
-			}
-			p, err := project.Load(root)
+			p, err := view.Project(app)
 			if err != nil {
 				return err
 			}
@@ -114,10 +109,7 @@ func templateValidate(app *cli.App) *cobra.Command {
 			if len(c.Errors) == 0 {
 				return app.Answer(c, show)
 			}
-			if err := app.AnswerNot(c, execution.Errorf(execution.CodeValidation, "%s", c.Errors[0]), show); err != nil {
-				return err
-			}
-			return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
+			return view.Failed(app, execution.ExitGeneral, c, execution.Errorf(execution.CodeValidation, "%s", c.Errors[0]), show)
 		},
 	}
 }
@@ -162,11 +154,7 @@ func templateSet(app *cli.App) *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root, err := view.Root(app)
-			if err != nil {
-				return err
-			}
-			p, err := project.Load(root)
+			p, err := view.Project(app)
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,6 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
@@ -65,10 +64,7 @@ func validate(app *cli.App) *cobra.Command {
 			first := charter.Errors(problems)[0]
 			why := execution.Errorf(execution.CodeConfig, "%s: %s", protocol.ConfigFile, located(first))
 			why.Hint = first.Hint
-			if err := app.AnswerNot(v, why, show); err != nil {
-				return err
-			}
-			return &exitcode.Error{Code: execution.ExitConfig, Silent: true}
+			return view.Failed(app, execution.ExitConfig, v, why, show)
 		},
 	}
 	cmd.Flags().StringVar(&mode, "mode", "full", "turn checks the staged results of active turns")
@@ -113,13 +109,9 @@ func validateTurns(app *cli.App, root string) error {
 		data, where, err := project.ReadStaged(dir, id)
 		if err == nil {
 			s.File = where
-			var raw protocol.RawResult
-			if raw, _, err = turnresult.Decode(data); err == nil {
-				in := turnresult.Input{Raw: raw, Config: p.Config, State: &v.State, Turn: turn, History: history}
-				in.Raw, _ = turnresult.Normalize(in)
-				r := turnresult.Validate(in)
-				s.Stage, s.Errors = string(r.Failed), turnresult.Errors(r)
-			}
+			var r turnresult.Report
+			r, _, err = turnresult.Check(data, turnresult.Input{Config: p.Config, State: &v.State, Turn: turn, History: history})
+			s.Stage, s.Errors = string(r.Failed), turnresult.Errors(r)
 		}
 		if err != nil {
 			s.Errors = []string{err.Error()}
@@ -143,10 +135,7 @@ func validateTurns(app *cli.App, root string) error {
 		return app.Answer(list, show)
 	}
 	why := execution.Errorf(execution.CodeValidation, "%d staged results are not valid", bad).WithHint("fix them, then: drawbar govern accept")
-	if err := app.AnswerNot(list, why, show); err != nil {
-		return err
-	}
-	return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
+	return view.Failed(app, execution.ExitGeneral, list, why, show)
 }
 
 // Problems returns everything that is wrong, or odd, in a project's configuration. The error is about a file that

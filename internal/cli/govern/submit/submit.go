@@ -3,6 +3,7 @@
 package submit
 
 import (
+	"context"
 	"os"
 	"strings"
 
@@ -59,15 +60,10 @@ func New(app *cli.App) *cobra.Command {
 					return cli.Usage("%v", err)
 				}
 			case cli.IsTerminal(app.In):
-				e, done, err := view.Engine(app, "submit", false)
-				if err != nil {
-					return err
-				}
-				defer done()
-				ctx, stop := view.Interruptible(cmd.Context())
-				defer stop()
-				if err := f.ask(ctx, app, func(field string) (string, error) {
-					return e.CheckSubmission(ctx, govern.SubmitOptions{Turn: o.Turn, Form: f.submission()}, field)
+				if _, err := view.Use(app, cmd, false, func(ctx context.Context, e govern.Engine) (struct{}, error) {
+					return struct{}{}, f.ask(ctx, app, func(field string) (string, error) {
+						return e.CheckSubmission(ctx, govern.SubmitOptions{Turn: o.Turn, Form: f.submission()}, field)
+					})
 				}); err != nil {
 					return err
 				}
@@ -79,12 +75,7 @@ func New(app *cli.App) *cobra.Command {
 				return cli.Usage("%v", errEmpty).WithHint(`%s --summary "..."`, cmd.CommandPath())
 			}
 			o.Form = f.submission()
-			e, done, err := view.Engine(app, "submit", false)
-			if err != nil {
-				return err
-			}
-			r, err := e.Submit(cmd.Context(), o)
-			done()
+			r, err := view.Use(app, cmd, false, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.Submit(ctx, o) })
 			if edit {
 				if err == nil && r.Outcome == govern.OutcomeDone && !o.DryRun {
 					_ = os.Remove(from)

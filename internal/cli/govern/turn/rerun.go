@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"time"
@@ -8,7 +9,6 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/spf13/cobra"
 )
@@ -41,23 +41,8 @@ func rerun(app *cli.App, o *govern.RerunOptions) *cobra.Command {
 			if o.Timeout, err = limitOf(limit); err != nil {
 				return cli.Usage("--timeout %q is not a valid duration", limit).WithHint("%s --timeout 30s", cmd.CommandPath())
 			}
-			if o.Turn = ""; len(args) > 0 {
-				o.Turn = args[0]
-			}
-			if o.Execute {
-				yes, _ := cmd.Flags().GetBool("trust") // the flag exists
-				if err := view.Trust(cmd.Context(), app, yes); err != nil {
-					return err
-				}
-			}
-			e, done, err := view.Engine(app, "verify turn", false)
-			if err != nil {
-				return err
-			}
-			defer done()
-			ctx, stop := view.Interruptible(cmd.Context())
-			defer stop()
-			r, err := e.Rerun(ctx, *o)
+			o.Turn = view.First(args)
+			r, err := view.Use(app, cmd, o.Execute, func(ctx context.Context, e govern.Engine) (govern.Rerun, error) { return e.Rerun(ctx, *o) })
 			if err != nil {
 				return err
 			}
@@ -69,10 +54,7 @@ func rerun(app *cli.App, o *govern.RerunOptions) *cobra.Command {
 			if len(r.Commands) < len(r.Evidence) {
 				_ = why.WithHint("%s %s --execute", cmd.CommandPath(), r.TurnID)
 			}
-			if err := app.AnswerNot(r, why, show); err != nil {
-				return err
-			}
-			return &exitcode.Error{Code: execution.ExitGeneral, Silent: true}
+			return view.Failed(app, execution.ExitGeneral, r, why, show)
 		},
 	}
 	cmd.Flags().BoolVar(&o.Execute, "execute", false, "run the commands")

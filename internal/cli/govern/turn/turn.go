@@ -21,27 +21,12 @@ func New(app *cli.App) []*cobra.Command {
 	return append(list, reject(app), checkpoint(app))
 }
 
-// carry runs a command that may wait for a worker: Ctrl-C stops the worker and keeps the turn.
-func carry(app *cli.App, cmd *cobra.Command, fn func(context.Context, govern.Engine) (govern.Report, error)) error {
-	verbose, _ := cmd.Flags().GetBool("verbose") // few commands have it
-	if cmd.Flags().Lookup("trust") != nil {
-		yes, _ := cmd.Flags().GetBool("trust") // the flag exists
-		if err := view.Trust(cmd.Context(), app, yes); err != nil {
-			return err
-		}
+// acting is a command without arguments that calls the engine. Its report is printed.
+func acting(app *cli.App, use, short string, trust bool, fn func(context.Context, govern.Engine) (govern.Report, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return view.Act(app, cmd, trust, fn) },
 	}
-	e, done, err := view.Engine(app, cmd.Name(), verbose)
-	if err != nil {
-		return err
-	}
-	ctx, stop := view.Interruptible(cmd.Context())
-	defer stop()
-	r, err := fn(ctx, e)
-	done()
-	if err != nil {
-		return err
-	}
-	return view.Tell(app, r)
 }
 
 func step(app *cli.App) *cobra.Command {
@@ -63,7 +48,7 @@ func step(app *cli.App) *cobra.Command {
 				}
 				o.Poll = time.Duration(poll * float64(time.Second))
 			}
-			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.Step(ctx, o) })
+			return view.Act(app, cmd, true, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.Step(ctx, o) })
 		},
 	}
 	f := cmd.Flags()
@@ -101,20 +86,7 @@ func run(app *cli.App) *cobra.Command {
 			if err := positive(cmd, "timeout", o.Timeout); err != nil {
 				return err
 			}
-			if !o.DryRun {
-				yes, _ := cmd.Flags().GetBool("trust") // the flag exists
-				if err := view.Trust(cmd.Context(), app, yes); err != nil {
-					return err
-				}
-			}
-			e, done, err := view.Engine(app, "run", o.Verbose)
-			if err != nil {
-				return err
-			}
-			ctx, stop := view.Interruptible(cmd.Context())
-			defer stop()
-			r, err := e.Run(ctx, o)
-			done()
+			r, err := view.Use(app, cmd, !o.DryRun, func(ctx context.Context, e govern.Engine) (govern.RunReport, error) { return e.Run(ctx, o) })
 			if err != nil {
 				return err
 			}
@@ -133,13 +105,7 @@ func run(app *cli.App) *cobra.Command {
 
 func resume(app *cli.App) *cobra.Command {
 	var o govern.StepOptions
-	cmd := &cobra.Command{
-		Use: "resume", Short: "Clear a block and prepare the next turn without running it",
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.Resume(ctx, o) })
-		},
-	}
+	cmd := acting(app, "resume", "Clear a block and prepare the next turn without running it", true, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.Resume(ctx, o) })
 	cmd.Flags().StringVar(&o.Role, "role", "", "role of the next turn")
 	cmd.Flags().StringVar(&o.Turn, "turn", "", "active turn, if there are several")
 	cmd.Flags().BoolVar(&o.NoIntent, "no-intent", false, "do not bind a waiting intent to the next turn")
@@ -148,17 +114,11 @@ func resume(app *cli.App) *cobra.Command {
 
 func restart(app *cli.App) *cobra.Command {
 	var o govern.RestartOptions
-	cmd := &cobra.Command{
-		Use: "restart", Short: "Resume a run whose process died, or start a new one",
-		Long: "Resume a run whose process died: interrupted work is finished, and drift of the repository is reported. After a " +
-			"completed run,\na new one is started; --new does the same after a blocked run.",
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
-				return e.Restart(ctx, o)
-			})
-		},
-	}
+	cmd := acting(app, "restart", "Resume a run whose process died, or start a new one", true, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
+		return e.Restart(ctx, o)
+	})
+	cmd.Long = "Resume a run whose process died: interrupted work is finished, and drift of the repository is reported. After a " +
+		"completed run,\na new one is started; --new does the same after a blocked run."
 	cmd.Flags().BoolVar(&o.New, "new", false, "end a blocked run and start a new one")
 	cmd.Flags().BoolVar(&o.AdoptState, "adopt-state", false, "accept state.json, the chain and the branch as they are")
 	return cmd
@@ -178,7 +138,7 @@ func accept(app *cli.App) *cobra.Command {
 			default:
 				return cli.Usage("--resolution %q is unknown", resolution).WithHint("%s --resolution human_merge", cmd.CommandPath())
 			}
-			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.Accept(ctx, o) })
+			return view.Act(app, cmd, true, func(ctx context.Context, e govern.Engine) (govern.Report, error) { return e.Accept(ctx, o) })
 		},
 	}
 	f := cmd.Flags()
@@ -190,19 +150,13 @@ func accept(app *cli.App) *cobra.Command {
 
 func reject(app *cli.App) *cobra.Command {
 	var o govern.RejectOptions
-	cmd := &cobra.Command{
-		Use: "reject", Short: "Reject a turn's result; the turn is retried while attempts remain",
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
-				r, err := e.Reject(ctx, o)
-				if err == nil { // rejected, or no attempt is left and a person decides: the requested outcome
-					r.Outcome = govern.OutcomeDone
-				}
-				return r, err
-			})
-		},
-	}
+	cmd := acting(app, "reject", "Reject a turn's result; the turn is retried while attempts remain", false, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
+		r, err := e.Reject(ctx, o)
+		if err == nil { // rejected, or no attempt is left and a person decides: the requested outcome
+			r.Outcome = govern.OutcomeDone
+		}
+		return r, err
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.Turn, "turn", "", "turn to reject, if several are active")
 	f.StringVar(&o.Reason, "reason", "", "reason; the agent reads it in its next attempt")
@@ -212,15 +166,9 @@ func reject(app *cli.App) *cobra.Command {
 
 func reissue(app *cli.App) *cobra.Command {
 	var turn, reason string
-	cmd := &cobra.Command{
-		Use: "reissue", Short: "Replace a turn with a new one for the same role, from a fresh baseline",
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
-				return e.Reissue(ctx, turn, reason)
-			})
-		},
-	}
+	cmd := acting(app, "reissue", "Replace a turn with a new one for the same role, from a fresh baseline", true, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
+		return e.Reissue(ctx, turn, reason)
+	})
 	cmd.Flags().StringVar(&turn, "turn", "", "turn to replace, if several are active")
 	cmd.Flags().StringVar(&reason, "reason", "", "reason, for the record")
 	return cmd
@@ -228,36 +176,25 @@ func reissue(app *cli.App) *cobra.Command {
 
 func checkpoint(app *cli.App) *cobra.Command {
 	var turn string
-	cmd := &cobra.Command{
-		Use: "checkpoint", Short: "Commit an accepted turn's uncommitted files",
-		Long: "Commit the files of an accepted turn that are not in a commit yet. Accepting a turn commits by itself; this is for a " +
-			"branch that\nmoved meanwhile, and for projects that another program governed.",
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
-				return e.Checkpoint(ctx, turn)
-			})
-		},
-	}
+	cmd := acting(app, "checkpoint", "Commit an accepted turn's uncommitted files", false, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
+		return e.Checkpoint(ctx, turn)
+	})
+	cmd.Long = "Commit the files of an accepted turn that are not in a commit yet. Accepting a turn commits by itself; this is for a " +
+		"branch that\nmoved meanwhile, and for projects that another program governed."
 	cmd.Flags().StringVar(&turn, "turn", "", "accepted turn (default: the last)")
 	return cmd
 }
 
 func escalate(app *cli.App) *cobra.Command {
 	var o govern.EscalateOptions
-	cmd := &cobra.Command{
-		Use: "escalate", Short: "Hand the run over to a person", Example: `  drawbar govern escalate --reason "the API key must be renewed" --action "renew it in the console"`,
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
-				r, err := e.Escalate(ctx, o)
-				if err == nil && r.Outcome == govern.OutcomeBlocked {
-					r.Outcome = govern.OutcomeDone
-				}
-				return r, err
-			})
-		},
-	}
+	cmd := acting(app, "escalate", "Hand the run over to a person", true, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
+		r, err := e.Escalate(ctx, o)
+		if err == nil && r.Outcome == govern.OutcomeBlocked {
+			r.Outcome = govern.OutcomeDone
+		}
+		return r, err
+	})
+	cmd.Example = `  drawbar govern escalate --reason "the API key must be renewed" --action "renew it in the console"`
 	f := cmd.Flags()
 	f.StringVar(&o.Reason, "reason", "", "reason (required)")
 	f.StringVar(&o.Detail, "detail", "", "what is known about it")
@@ -271,12 +208,8 @@ func unblock(app *cli.App) *cobra.Command {
 		Use: "unblock [ESCALATION]", Short: "Resolve a request that the run waits for",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id := ""
-			if len(args) > 0 {
-				id = args[0]
-			}
-			return carry(app, cmd, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
-				return e.Unblock(ctx, id)
+			return view.Act(app, cmd, true, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
+				return e.Unblock(ctx, view.First(args))
 			})
 		},
 	}

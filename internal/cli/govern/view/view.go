@@ -37,24 +37,29 @@ func Who() protocol.Person {
 	return protocol.Person{User: u.Username}
 }
 
-// Trust asks for trust in the programs that the project would run, before anything starts; see cli.App.Trust.
-func Trust(ctx context.Context, app *cli.App, yes bool) error {
+// Project loads the command's governed project.
+func Project(app *cli.App) (*project.Project, error) {
 	root, err := Root(app)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p, err := project.Load(root)
+	return project.Load(root)
+}
+
+// Trust asks for trust in the programs that the project would run, before anything starts; see cli.App.Trust.
+func Trust(ctx context.Context, app *cli.App, yes bool) error {
+	p, err := Project(app)
 	if err != nil {
 		return err
 	}
-	dirs, err := app.Dirs(root)
+	dirs, err := app.Dirs(p.Root)
 	if err != nil {
 		return err
 	}
-	if err := dirs.Own(root, protocol.ConfigFile); err != nil {
+	if err := dirs.Own(p.Root, protocol.ConfigFile); err != nil {
 		return err
 	}
-	return app.Trust(ctx, root, p.Items(), yes)
+	return app.Trust(ctx, p.Root, p.Items(), yes)
 }
 
 // Engine opens the project for a command. With verbose, agents' output is shown on standard error. Call done when the

@@ -8,13 +8,9 @@ import (
 )
 
 // checkConfig checks a configuration as when a project is loaded.
-func checkConfig(_ context.Context, w *world) (fields, error) {
-	var args struct {
-		Config json.RawMessage `json:"config"`
-	}
-	if err := w.args(&args); err != nil {
-		return nil, err
-	}
+func checkConfig(_ context.Context, w *world, args struct {
+	Config json.RawMessage `json:"config"`
+}) (fields, error) {
 	text, err := inflateConfig(args.Config)
 	if err != nil {
 		text = args.Config // the check reports anything but an object

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -38,11 +38,8 @@ func (w *world) command(fn func(*orchestrator.Local) (govern.Report, error), wan
 	case err != nil:
 		return nil, err
 	}
-	for _, want := range wants {
-		if rep.Outcome == want {
-			state, err := w.files.ReadFile(filepath.FromSlash(protocol.StateFile))
-			return fields{"result": "ok", "state_assertions": json.RawMessage(state)}, err
-		}
+	if slices.Contains(wants, rep.Outcome) {
+		return w.done()
 	}
 	return w.refused(&governance.Refused{Code: governance.CodeInvalidTransition, Message: fmt.Sprintf("the command ended as %s: %v", rep.Outcome, rep.Errors)})
 }
@@ -85,74 +82,66 @@ func (w *world) asked(ctx context.Context, completion bool, in gate.Input) (stri
 // asking adds an active turn to the fixture whose staged result makes the request. It is a person's turn, so that its
 // verification status can be that of the fixture.
 func (w *world) asking(completion bool, in gate.Input) (f conformance.Fixture, err error) {
-	var setup map[string]json.RawMessage
-	var config, state object
-	if err = errors.Join(json.Unmarshal(w.fixture.Setup, &setup), json.Unmarshal(w.raw, &config)); err != nil {
-		return f, err
-	}
+	var setup, config, roles, state object
+	err = errors.Join(decode(w.fixture.Setup, &setup), decode(w.raw, &config))
 	const asker = "asker" // the requesting role if the fixture names none: unknown to the gate
 	role, checked := in.Role, in.Verification
 	authority, runtime, files := w.config.Roles.At(role).WriteAuthority, w.config.Roles.At(role).RuntimeID(), []string{}
 	if role == "" {
 		role, authority, runtime = asker, protocol.Authoritative, asker
 	}
+	artifact := protocol.ArtifactReview
 	if authority == protocol.Authoritative {
-		files = append(files, "conformance.txt") // a developer's turn changes something
+		artifact, files = protocol.ArtifactWorkspace, append(files, "conformance.txt") // a developer's turn changes something
 	}
 	if checked == protocol.VerificationAttestedPass {
 		checked = protocol.VerificationPass // a turn reports pass; attested_pass applies to a person's
 	}
-	var roles object
-	if protocol.Is(config.At("roles")) {
-		if err := json.Unmarshal(config.At("roles"), &roles); err != nil {
-			return f, err
-		}
-	}
-	roles.Set(asker, json.RawMessage(`{"title":"Asker","mandate":"Ask.","write_authority":"authoritative","runtime":"asker"}`))
-	runtimes := map[string]any{asker: map[string]string{"type": protocol.RuntimeManual}}
+	manual := fields{"type": protocol.RuntimeManual}
+	runtimes := fields{asker: manual}
 	for id := range w.config.Runtimes.All() {
-		runtimes[id] = map[string]string{"type": protocol.RuntimeManual}
+		runtimes[id] = manual
 	}
-	for key, value := range map[string]any{"runtimes": runtimes, "roles": roles, "rules": map[string]bool{"challenge_required": false}} {
-		b, err := protocol.Marshal(value)
-		if err != nil {
-			return f, err
-		}
-		config.Set(key, b)
-	}
-	fill(&config, "workflow_kit", "{}")
-	b, err := protocol.Marshal(w.state)
-	if err == nil {
-		err = json.Unmarshal(b, &state)
-	}
-	if err != nil {
-		return f, err
-	}
+	before, e := protocol.Marshal(w.state)
 	const turn = "turn_0000000000000001"
-	result := map[string]any{"schema_version": protocol.ResultVersion, "run_id": w.state.ID(), "turn_id": turn, "role": role, "runtime_id": runtime,
+	err = errors.Join(err, e, decode(before, &state), decode(config.At("roles"), &roles),
+		set(&roles, fields{asker: fields{"title": "Asker", "mandate": "Ask.", "write_authority": protocol.Authoritative, "runtime": asker}}),
+		set(&config, fields{"runtimes": runtimes, "roles": &roles, "rules": fields{"challenge_required": false}}),
+		set(&state, fields{"phase": in.Phase, "status": protocol.RunActive, "active_turns": fields{turn: protocol.Turn{TurnID: turn, RunID: w.state.ID(),
+			AssignedRole: role, Status: protocol.TurnRunning, Attempt: 1, RuntimeID: runtime, AssignedSequence: 1}}}))
+	fill(&config, "workflow_kit", "{}")
+	result := fields{"schema_version": protocol.ResultVersion, "run_id": w.state.ID(), "turn_id": turn, "role": role, "runtime_id": runtime,
 		"status": protocol.ResultCompleted, "summary": "It asks.", "decisions": []any{}, "objections": []any{}, "files_changed": files,
-		"verification": map[string]any{"status": checked, "commands": []string{}, "evidence_summary": "as the fixture says"},
-		"artifact":     map[string]any{"type": map[bool]string{true: protocol.ArtifactWorkspace, false: protocol.ArtifactReview}[len(files) > 0]}, "proposed_next_role": protocol.Human, "run_completion_request": completion}
+		"verification": fields{"status": checked, "commands": []string{}, "evidence_summary": "as the fixture says"},
+		"artifact":     fields{"type": artifact}, "proposed_next_role": protocol.Human, "run_completion_request": completion}
 	if !completion {
 		result["phase_transition_request"] = in.Request
 	}
-	put := func(key string, v any) {
-		if err == nil {
-			setup[key], err = protocol.Marshal(v)
-		}
-	}
-	for key, v := range map[string]any{"phase": in.Phase, "status": protocol.RunActive, "active_turns": map[string]any{turn: protocol.Turn{TurnID: turn, RunID: w.state.ID(), AssignedRole: role, Status: protocol.TurnRunning, Attempt: 1, RuntimeID: runtime, AssignedSequence: 1}}} {
-		b, e := protocol.Marshal(v)
-		err = errors.Join(err, e)
-		state.Set(key, b)
-	}
-	put("config", config)
-	put("state", state)
-	put("turn_result", result)
+	err = errors.Join(err, set(&setup, fields{"config": &config, "state": &state, "turn_result": result}))
 	f = w.fixture
 	f.Input.Args = nil
 	if err == nil {
-		f.Setup, err = protocol.Marshal(setup)
+		f.Setup, err = protocol.Marshal(&setup)
 	}
 	return f, err
+}
+
+// decode decodes an object that may be missing.
+func decode(raw []byte, to *object) error {
+	if !protocol.Is(raw) {
+		return nil
+	}
+	return json.Unmarshal(raw, to)
+}
+
+// set sets keys of an object.
+func set(o *object, values fields) error {
+	for key, v := range values {
+		b, err := protocol.Marshal(v)
+		if err != nil {
+			return err
+		}
+		o.Set(key, b)
+	}
+	return nil
 }

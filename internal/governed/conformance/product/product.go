@@ -20,21 +20,21 @@ type operation func(ctx context.Context, w *world) (fields, error)
 
 // operations are those of tiers 1 and 2, by their names in fixtures.
 var operations = map[string]operation{
-	"accept_turn":               accept,
-	"append_decision":           appendDecision,
+	"accept_turn":               with(accept),
+	"append_decision":           with(appendDecision),
 	"approve_completion":        approveCompletion,
 	"approve_transition":        approveTransition,
-	"assign_turn":               assign,
+	"assign_turn":               with(assign),
 	"evaluate_phase_exit":       phaseExit,
 	"evaluate_run_completion":   runCompletion,
 	"initialize_run":            initialize,
 	"inspect_dispatch_manifest": inspectManifest,
-	"resolve_blocked":           resolveBlocked,
+	"resolve_blocked":           with(resolveBlocked),
 	"run_hooks":                 runHooks,
-	"transition_state":          changeState,
-	"validate_config":           checkConfig,
-	"validate_event":            checkEvent,
-	"validate_event_ordering":   checkOrder,
+	"transition_state":          with(changeState),
+	"validate_config":           with(checkConfig),
+	"validate_event":            with(checkEvent),
+	"validate_event_ordering":   with(checkOrder),
 	"validate_turn_result":      checkResult,
 	"verify_dispatch_manifest":  verifyManifest,
 }
@@ -59,6 +59,17 @@ func Target(version string) conformance.Local {
 			Adapter: conformance.AdapterSpec{Protocol: conformance.StdioProtocol, Command: []string{"drawbar", "govern", "conformance", "serve"}},
 		},
 		Run: Execute, Jobs: 2 * max(2, runtime.NumCPU()), // fixtures spend most of their time waiting
+	}
+}
+
+// with decodes the operation's arguments for fn.
+func with[A any](fn func(context.Context, *world, A) (fields, error)) operation {
+	return func(ctx context.Context, w *world) (fields, error) {
+		var args A
+		if err := w.args(&args); err != nil {
+			return nil, err
+		}
+		return fn(ctx, w, args)
 	}
 }
 

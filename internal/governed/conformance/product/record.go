@@ -19,22 +19,22 @@ import (
 
 // accept accepts a staged result with the engine. A refusal is reported in the terms of the validation and of the
 // rules.
-func accept(ctx context.Context, w *world) (fields, error) {
-	var args struct {
-		TurnID string `json:"turn_id"`
-	}
-	if err := w.args(&args); err != nil {
-		return nil, err
-	}
+func accept(ctx context.Context, w *world, args struct {
+	TurnID string `json:"turn_id"`
+}) (fields, error) {
 	t := w.state.ActiveTurns.At(args.TurnID)
 	if t == nil {
-		refused, err := w.record(ctx, func(run governance.Run) (governance.Run, []governance.Effect) {
-			return governance.Transition(run, protocol.At(time.Now()), governance.AcceptTurn{TurnID: args.TurnID})
-		})
+		v, err := ledger.Read(w.dir)
 		if err != nil {
 			return nil, err
 		}
-		if refused == nil {
+		run, err := w.governed(v)
+		if err != nil {
+			return nil, err
+		}
+		_, effects := governance.Transition(run, protocol.At(time.Now()), governance.AcceptTurn{TurnID: args.TurnID})
+		refused, ok := effects[0].(governance.Refused)
+		if !ok {
 			return nil, fmt.Errorf("the turn %s is not active, but was accepted", args.TurnID)
 		}
 		return w.notAccepted(fields{"result": "error", "error_type": refused.Code, "error": refused.Message})
@@ -81,18 +81,11 @@ func (w *world) notAccepted(f fields) (fields, error) {
 }
 
 // appendDecision adds a decision to the ledger if that is allowed.
-func appendDecision(ctx context.Context, w *world) (fields, error) {
-	var args struct {
-		Entry protocol.LedgerDecision `json:"entry"`
-	}
-	if err := w.args(&args); err != nil {
-		return nil, err
-	}
-	refused, err := w.record(ctx, func(run governance.Run) (governance.Run, []governance.Effect) {
-		if r := governance.CheckDecision(run.DecisionIDs, args.Entry); r != nil {
-			return run, []governance.Effect{*r}
-		}
-		return run, []governance.Effect{governance.AppendDecision{Decision: args.Entry}}
+func appendDecision(ctx context.Context, w *world, args struct {
+	Entry protocol.LedgerDecision `json:"entry"`
+}) (fields, error) {
+	refused, err := w.commit(ctx, func(run governance.Run) (ledger.Tx, *governance.Refused) {
+		return ledger.Tx{State: run.State, Ledger: []any{args.Entry}}, governance.CheckDecision(run.DecisionIDs, args.Entry)
 	})
 	if err != nil {
 		return nil, err
@@ -135,25 +128,17 @@ func (w *world) count(name string) (int, error) {
 }
 
 // checkEvent checks an event against the rules of the record.
-func checkEvent(_ context.Context, w *world) (fields, error) {
-	var args struct {
-		Event json.RawMessage `json:"event"`
-	}
-	if err := w.args(&args); err != nil {
-		return nil, err
-	}
+func checkEvent(_ context.Context, w *world, args struct {
+	Event json.RawMessage `json:"event"`
+}) (fields, error) {
 	_, refused := governance.DecodeEvent(args.Event)
 	return verdict(refused), nil
 }
 
 // checkOrder checks the order of the events of a run.
-func checkOrder(_ context.Context, w *world) (fields, error) {
-	var args struct {
-		Events []protocol.Event `json:"events"`
-	}
-	if err := w.args(&args); err != nil {
-		return nil, err
-	}
+func checkOrder(_ context.Context, w *world, args struct {
+	Events []protocol.Event `json:"events"`
+}) (fields, error) {
 	return verdict(governance.ValidateOrdering(args.Events)), nil
 }
 

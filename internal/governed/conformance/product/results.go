@@ -49,17 +49,15 @@ func (w *world) validate(t *protocol.Turn) (turnresult.Report, []protocol.Change
 	if err != nil {
 		return turnresult.Unreadable(err), nil, nil
 	}
-	raw, read, err := turnresult.Decode(data)
-	if err != nil {
-		return turnresult.Unreadable(err), nil, nil
-	}
-	in := turnresult.Input{Raw: raw, Config: charter.Normalize(w.config), State: &w.state, Turn: t}
+	in := turnresult.Input{Config: charter.Normalize(w.config), State: &w.state, Turn: t}
 	if in.History, err = w.history(); err != nil {
 		return turnresult.Report{}, nil, err
 	}
-	normal, changes := turnresult.Normalize(in)
-	in.Raw = normal
-	return turnresult.Validate(in), append(read, changes...), nil
+	r, changes, err := turnresult.Check(data, in)
+	if err != nil {
+		return turnresult.Unreadable(err), nil, nil
+	}
+	return r, changes, nil
 }
 
 // history are the accepted turns with which the fixture begins.

@@ -30,13 +30,9 @@ func initialize(ctx context.Context, w *world) (fields, error) {
 	return w.command(func(e *orchestrator.Local) (govern.Report, error) { return e.StartRun(ctx) }, govern.OutcomeDone)
 }
 
-func assign(ctx context.Context, w *world) (fields, error) {
-	var args struct {
-		Role string `json:"role_id"`
-	}
-	if err := w.args(&args); err != nil {
-		return nil, err
-	}
+func assign(ctx context.Context, w *world, args struct {
+	Role string `json:"role_id"`
+}) (fields, error) {
 	return w.command(func(e *orchestrator.Local) (govern.Report, error) {
 		return e.Assign(ctx, govern.StepOptions{Role: args.Role})
 	}, govern.OutcomeAssigned)
@@ -54,13 +50,9 @@ func approveCompletion(ctx context.Context, w *world) (fields, error) {
 	}, govern.OutcomeCompleted)
 }
 
-func resolveBlocked(ctx context.Context, w *world) (fields, error) {
-	var args struct {
-		Action string `json:"action"`
-	}
-	if err := w.args(&args); err != nil {
-		return nil, err
-	}
+func resolveBlocked(ctx context.Context, w *world, args struct {
+	Action string `json:"action"`
+}) (fields, error) {
 	if args.Action != "resume" {
 		return w.refused(&governance.Refused{Code: governance.CodeInvalidTransition, Message: fmt.Sprintf("a blocked run is resumed, not %q", args.Action)})
 	}
@@ -68,11 +60,7 @@ func resolveBlocked(ctx context.Context, w *world) (fields, error) {
 }
 
 // changeState changes the state by a cause, in the engine, or by name, which only the rules support.
-func changeState(ctx context.Context, w *world) (fields, error) {
-	var c governance.StateChange
-	if err := w.args(&c); err != nil {
-		return nil, err
-	}
+func changeState(ctx context.Context, w *world, c governance.StateChange) (fields, error) {
 	if w.state.Status == protocol.RunActive {
 		switch turn := w.turnOf(c.RoleID); {
 		case c.Trigger == "escalation" && c.Reason == "retries_exhausted" && turn != "":
@@ -81,13 +69,17 @@ func changeState(ctx context.Context, w *world) (fields, error) {
 			return w.askAt(ctx, *c.Gate)
 		}
 	}
-	return w.change(ctx, func(run governance.Run) (governance.Run, []governance.Effect) {
+	refused, err := w.commit(ctx, func(run governance.Run) (ledger.Tx, *governance.Refused) {
 		next, refused := governance.ApplyChange(run, protocol.At(time.Now()), c)
-		if refused != nil {
-			return run, []governance.Effect{*refused}
-		}
-		return next, nil
+		return ledger.Tx{State: next.State}, refused
 	})
+	if err != nil {
+		return nil, err
+	}
+	if refused != nil {
+		return w.refused(refused)
+	}
+	return w.done()
 }
 
 // turnOf is the active turn of a role; empty if there is none.
@@ -119,23 +111,11 @@ func (w *world) askAt(ctx context.Context, p protocol.PendingPhase) (fields, err
 	if !ok {
 		return w.refused(&governance.Refused{Code: governance.CodeInvalidTransition, Message: fmt.Sprintf("the phase %q is not in routing", p.From)})
 	}
-	var config, routing, gates object
-	err := json.Unmarshal(w.raw, &config)
-	for key, in := range map[string]*object{"routing": &routing, "gates": &gates} {
-		if err == nil && protocol.Is(config.At(key)) {
-			err = json.Unmarshal(config.At(key), in)
-		}
-	}
 	from.ExitGate = p.Gate
-	for _, set := range []struct {
-		in  *object
-		key string
-		to  any
-	}{{&routing, p.From, from}, {&gates, p.Gate, fields{"requires_human_approval": true}}, {&config, "routing", &routing}, {&config, "gates", &gates}} {
-		b, e := protocol.Marshal(set.to)
-		set.in.Set(set.key, b)
-		err = errors.Join(err, e)
-	}
+	var config, routing, gates object
+	err := errors.Join(decode(w.raw, &config), decode(config.At("routing"), &routing), decode(config.At("gates"), &gates),
+		set(&routing, fields{p.From: from}), set(&gates, fields{p.Gate: fields{"requires_human_approval": true}}),
+		set(&config, fields{"routing": &routing, "gates": &gates}))
 	if err != nil {
 		return nil, err
 	}
@@ -158,20 +138,10 @@ func (w *world) askAt(ctx context.Context, p protocol.PendingPhase) (fields, err
 	}, govern.OutcomeAccepted)
 }
 
-// change records the effects of a step on the run, and answers with the resulting state on disk.
-func (w *world) change(ctx context.Context, step func(governance.Run) (governance.Run, []governance.Effect)) (fields, error) {
-	refused, err := w.record(ctx, step)
-	if err != nil {
-		return nil, err
-	}
-	if refused != nil {
-		return w.refused(refused)
-	}
+// done is the answer to a successful change: the resulting state on disk.
+func (w *world) done() (fields, error) {
 	state, err := w.files.ReadFile(filepath.FromSlash(protocol.StateFile))
-	if err != nil {
-		return nil, err
-	}
-	return fields{"result": "ok", "state_assertions": json.RawMessage(state)}, nil
+	return fields{"result": "ok", "state_assertions": json.RawMessage(state)}, err
 }
 
 // refused is the answer to an illegal change. The suite has one word for most causes; refusal is ours.
@@ -189,8 +159,8 @@ func (w *world) withUnchanged(f fields) (fields, error) {
 	return f, err
 }
 
-// record opens the project's ledger, applies a step to its run, and commits the effects in one transaction.
-func (w *world) record(ctx context.Context, step func(governance.Run) (governance.Run, []governance.Effect)) (refused *governance.Refused, err error) {
+// commit opens the project's ledger and commits what step makes of the run in it, unless it refuses.
+func (w *world) commit(ctx context.Context, step func(governance.Run) (ledger.Tx, *governance.Refused)) (refused *governance.Refused, err error) {
 	l, err := ledger.Open(ctx, w.dir, ledger.Options{Owner: owner})
 	if err != nil {
 		return nil, err
@@ -200,31 +170,12 @@ func (w *world) record(ctx context.Context, step func(governance.Run) (governanc
 	if err != nil {
 		return nil, err
 	}
-	next, effects := step(run)
-	tx := ledger.Tx{Kind: w.fixture.Input.Operation, Now: time.Now(), State: next.State}
-	for _, e := range effects {
-		switch e := e.(type) {
-		case governance.Refused:
-			return &e, nil
-		case governance.NotAccepted:
-			refused = &governance.Refused{Code: e.Code, Message: fmt.Sprint(e.Errors), Next: e.Next}
-		case governance.AppendHistory:
-			tx.History = append(tx.History, e.Entry)
-		case governance.AppendDecision:
-			tx.Ledger = append(tx.Ledger, e.Decision)
-		case governance.AppendNote:
-			tx.Ledger = append(tx.Ledger, e.Note)
-		case governance.AppendRepoDecision:
-			tx.RepoDecisions = append(tx.RepoDecisions, e.Decision)
-		case governance.Emit:
-			tx.Events = append(tx.Events, e.Event)
-		case governance.Summarize:
-			tx.Runs = append(tx.Runs, e.Summary)
-		case governance.Archive:
-			tx.Archive = append(tx.Archive, e.TurnID)
-		}
+	tx, refused := step(run)
+	if refused != nil {
+		return refused, nil
 	}
-	return refused, l.Commit(ctx, tx)
+	tx.Kind, tx.Now = w.fixture.Input.Operation, time.Now()
+	return nil, l.Commit(ctx, tx)
 }
 
 // governed is the run of the record.

@@ -32,7 +32,7 @@ func Uncovered(i protocol.Intent, r *protocol.TurnResult, st *protocol.State, c 
 	answers, text := answered(r), corpus(r)
 	var open []string
 	for _, item := range i.AcceptanceContract {
-		if answers[norm(item)] || pastScope(item, value(i.PhaseScope), st, c) || gatePassed(item, st, c) {
+		if answers[norm(item)] || pastScope(item, protocol.Deref(i.PhaseScope), st, c) || gatePassed(item, st, c) {
 			continue
 		}
 		words := slices.DeleteFunc(wordPattern().FindAllString(norm(item), -1), func(w string) bool { return len(w) <= 3 })

@@ -43,17 +43,10 @@ func Waits(i protocol.Intent) bool {
 }
 
 // Text is what the intent asks for, and Priority its urgency.
-func Text(i protocol.Intent) string { return value(i.Charter) }
+func Text(i protocol.Intent) string { return protocol.Deref(i.Charter) }
 
 // Priority is the urgency of the intent; p0 if it states none.
-func Priority(i protocol.Intent) string { return cmp.Or(value(i.Priority), "p0") }
-
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
+func Priority(i protocol.Intent) string { return cmp.Or(protocol.Deref(i.Priority), "p0") }
 
 // WrongStateError says that the intent is not in a state in which the step is allowed.
 type WrongStateError struct {
@@ -140,7 +133,7 @@ func Plan(i *protocol.Intent, files []string, now protocol.Time) error {
 		return err
 	}
 	i.PlanningArtifacts = files
-	move(i, protocol.IntentStep{To: protocol.IntentPlanned, At: now, Reason: fmt.Sprintf("generated %d planning artifact(s) from template %q", len(files), value(i.Template)),
+	move(i, protocol.IntentStep{To: protocol.IntentPlanned, At: now, Reason: fmt.Sprintf("generated %d planning artifact(s) from template %q", len(files), protocol.Deref(i.Template)),
 		Artifacts: files})
 	return nil
 }
@@ -180,15 +173,15 @@ func Resolve(i *protocol.Intent, done bool, st *protocol.State, now protocol.Tim
 	if err := must(i, "resolved", protocol.IntentExecuting, protocol.IntentBlocked); err != nil {
 		return false, err
 	}
-	step := protocol.IntentStep{At: now, RunID: value(i.TargetRun), RunStatus: string(st.Status)}
+	step := protocol.IntentStep{At: now, RunID: protocol.Deref(i.TargetRun), RunStatus: string(st.Status)}
 	if done && i.Status == protocol.IntentExecuting {
 		i.CompletedAt = now
 		step.To, step.Reason, step.RunStatus = protocol.IntentCompleted, "operator-resolved: intent marked completed via intake resolve --outcome completed", ""
 		move(i, step)
 		return true, nil
 	}
-	if st.ID() == "" || st.ID() != value(i.TargetRun) {
-		return false, fmt.Errorf("intent %s belongs to run %s, and the current run is %s", i.IntentID, cmp.Or(value(i.TargetRun), "none"), cmp.Or(st.ID(), "none"))
+	if st.ID() == "" || st.ID() != protocol.Deref(i.TargetRun) {
+		return false, fmt.Errorf("intent %s belongs to run %s, and the current run is %s", i.IntentID, cmp.Or(protocol.Deref(i.TargetRun), "none"), cmp.Or(st.ID(), "none"))
 	}
 	step.Reason = fmt.Sprintf("governed run %s reached status %s", st.ID(), st.Status)
 	switch st.Status {
@@ -232,7 +225,7 @@ func Adopt(i *protocol.Intent, run string, now protocol.Time) bool {
 
 // Retire closes an approved intent of the run whose phase the run has left. It reports whether anything changed.
 func Retire(i *protocol.Intent, run, left string, now protocol.Time) bool {
-	if i.Status != protocol.IntentApproved || !ofRun(*i, run) || value(i.PhaseScope) != left {
+	if i.Status != protocol.IntentApproved || !ofRun(*i, run) || protocol.Deref(i.PhaseScope) != left {
 		return false
 	}
 	i.SatisfiedAt, i.SatisfiedReason = now, fmt.Sprintf("phase %s exited; %s-scoped repair no longer required", left, left)

@@ -10,6 +10,16 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
+// Check decodes, normalizes and validates a staged text; in has all but Raw. A text that cannot be decoded is an error.
+func Check(data []byte, in Input) (r Report, changes []protocol.Change, err error) {
+	if in.Raw, changes, err = Decode(data); err != nil {
+		return r, nil, err
+	}
+	fixed, more := Normalize(in)
+	in.Raw = fixed
+	return Validate(in), append(changes, more...), nil
+}
+
 // Validate checks a normalized result in the five stages of the protocol and stops after the first stage with a fault.
 // A stage reports everything it finds.
 func Validate(in Input) Report {
