@@ -42,7 +42,7 @@ func (c *command) discoverCommand() *cobra.Command {
 }
 
 func (c *command) discover(names []string) error {
-	cwd, _, _, err := c.place()
+	cwd, err := c.app.ProjectDir()
 	if err != nil {
 		return err
 	}
@@ -155,15 +155,12 @@ func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.Nat
 		return execution.HookResult{}, err
 	}
 	call.Event = e.Event
-	_, dirs, files, err := c.place()
+	at, err := c.place()
 	if err != nil {
 		return execution.HookResult{}, err
 	}
-	store, err := c.app.TrustStore()
-	if err != nil {
-		return execution.HookResult{}, err
-	}
-	list, pending, err := files.Read(store)
+	files := at.files
+	list, pending, err := files.Read(at.store)
 	if err != nil {
 		return execution.HookResult{}, err
 	}
@@ -184,7 +181,7 @@ func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.Nat
 			matching = append(matching, r)
 		}
 	}
-	return c.dispatcher(dirs).Dispatch(ctx, matching, call), nil
+	return c.dispatcher(at.dirs).Dispatch(ctx, matching, call), nil
 }
 
 func (c *command) installCommand() *cobra.Command {
@@ -229,7 +226,7 @@ The rest of that file stays the same, byte for byte. If you give a command, it i
 
 // nativePlace returns the place of an event's hook in the scope of --scope.
 func (c *command) nativePlace(entry catalog.Entry, n adapter.NativeHooks, e adapter.NativeHook) (adapter.HookPlace, error) {
-	cwd, _, _, err := c.place()
+	cwd, err := c.app.ProjectDir()
 	if err != nil {
 		return adapter.HookPlace{}, err
 	}
