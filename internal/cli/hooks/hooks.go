@@ -83,15 +83,11 @@ func (c *command) place() (p place, err error) {
 
 // chosen returns the scope of --scope or its default.
 func (c *command) chosen(dirs config.Dirs) (adapter.ConfigScope, error) {
-	switch s := adapter.ConfigScope(c.scope); {
-	case s == adapter.ScopeGlobal || s == adapter.ScopeProject:
-		return s, nil
-	case s != "":
-		return "", cli.Usage("--scope %q is not a scope of hooks", c.scope).WithHint("global or project")
-	case dirs.Found:
-		return adapter.ScopeProject, nil
+	s, err := cli.Scope(c.scope)
+	if s == "" && dirs.Found {
+		return adapter.ScopeProject, err
 	}
-	return adapter.ScopeGlobal, nil
+	return cmp.Or(s, adapter.ScopeGlobal), err
 }
 
 // native returns an agent's own hooks. For an agent without hooks, the error lists the agents that have some.

@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -230,20 +231,16 @@ func (c *command) nativePlace(entry catalog.Entry, n adapter.NativeHooks, e adap
 	if err != nil {
 		return adapter.HookPlace{}, err
 	}
-	scope := adapter.ConfigScope(c.scope)
-	switch scope {
-	case "":
-		scope = adapter.ScopeGlobal // the user's settings by default
-	case adapter.ScopeGlobal, adapter.ScopeProject:
-	default:
-		return adapter.HookPlace{}, cli.Usage("--scope %q is not a scope of hooks", c.scope).WithHint("global or project")
+	scope, err := cli.Scope(c.scope)
+	if err != nil {
+		return adapter.HookPlace{}, err
 	}
 	program, err := self()
 	if err != nil {
 		return adapter.HookPlace{}, err
 	}
 	line := hookrelay.Shell(runtime.GOOS, []string{program}) + hook.Mark(entry.Descriptor.Name, e.Name)
-	return n.PlaceHook(adapter.OSHost(cliagent.Spawn), scope, cwd, e.Name, line), nil
+	return n.PlaceHook(adapter.OSHost(cliagent.Spawn), cmp.Or(scope, adapter.ScopeGlobal), cwd, e.Name, line), nil
 }
 
 // self returns how a shell can call this program: by name if PATH leads to it, otherwise by path.
