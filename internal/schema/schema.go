@@ -10,6 +10,7 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -44,25 +45,8 @@ func Generate() (map[string][]byte, error) {
 			return nil, err
 		}
 	}
-	// Files that people write are closed: an unknown key is a mistake.
-	for name, typ := range map[string]reflect.Type{"config": config.FileType(), "profile": reflect.TypeFor[execution.RunOptions]()} {
-		s, err := jsonschema.ForType(typ, &jsonschema.ForOptions{TypeSchemas: special()})
-		if err != nil {
-			return nil, fmt.Errorf("schema of %s: %w", name, err)
-		}
-		written(s)
-		if name == "profile" {
-			for o := range execution.Options() {
-				if !o.In(execution.ReachProfile) {
-					delete(s.Properties, o.Name)
-				}
-			}
-			s.Properties["$schema"] = &jsonschema.Schema{Type: "string"}
-			s.PropertyOrder = nil
-		}
-		if err := put(files, name, s); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(putConfig(files), putProfile(files)); err != nil {
+		return nil, err
 	}
 	if err := put(files, "agentxchain", governedSchema()); err != nil {
 		return nil, err
@@ -72,6 +56,43 @@ func Generate() (map[string][]byte, error) {
 		return nil, err
 	}
 	return files, put(files, "event", event)
+}
+
+// Config returns the schema of the configuration files.
+func Config() ([]byte, error) {
+	files := map[string][]byte{}
+	err := putConfig(files)
+	return files["config.json"], err
+}
+
+func putConfig(files map[string][]byte) error {
+	s, err := ofWritten(config.FileType())
+	if err != nil {
+		return fmt.Errorf("schema of config: %w", err)
+	}
+	return put(files, "config", s)
+}
+
+func putProfile(files map[string][]byte) error {
+	s, err := ofWritten(reflect.TypeFor[execution.RunOptions]())
+	if err != nil {
+		return fmt.Errorf("schema of profile: %w", err)
+	}
+	for o := range execution.Options() {
+		if !o.In(execution.ReachProfile) {
+			delete(s.Properties, o.Name)
+		}
+	}
+	s.Properties["$schema"] = &jsonschema.Schema{Type: "string"}
+	s.PropertyOrder = nil
+	return put(files, "profile", s)
+}
+
+// ofWritten returns the schema of a type that people write. It is closed: an unknown key is a mistake.
+func ofWritten(t reflect.Type) (*jsonschema.Schema, error) {
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: special()})
+	written(s)
+	return s, err
 }
 
 func put(files map[string][]byte, name string, s *jsonschema.Schema) error {

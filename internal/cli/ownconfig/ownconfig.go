@@ -202,10 +202,9 @@ func Validate(app *cli.App, dir string) error {
 
 // Schema prints the JSON Schema of the configuration files.
 func Schema(app *cli.App) error {
-	files, err := schema.Generate()
+	raw, err := schema.Config()
 	if err != nil {
 		return err
 	}
-	raw := json.RawMessage(files["config.json"])
-	return app.Answer(raw, func() { app.Printf("%s", raw) })
+	return app.Answer(json.RawMessage(raw), func() { app.Printf("%s", raw) })
 }
