@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// claudeState is what the lines of one file share.
+// claudeState contains the values that the lines of a file share.
 type claudeState struct {
 	session, cwd, agent string // agent: of a sub-agent's file
 	model               string
@@ -28,7 +28,7 @@ func (g *generator) head(s *claudeState) string {
 
 var begin = time.Date(2026, 8, 1, 6, 0, 0, 0, time.UTC)
 
-// claudeBegin draws what a session begins with.
+// claudeBegin chooses the initial values of a session.
 func (g *generator) claudeBegin() (s *claudeState, folder string, turns int) {
 	g.now = begin.Add(time.Duration(g.n%2400) * 47 * time.Minute)
 	project := fmt.Sprintf("service-%d", g.IntN(12))
@@ -70,7 +70,7 @@ func (g *generator) claude() {
 	}
 }
 
-// task is now and then a sub-agent.
+// task sometimes writes a sub-agent.
 func (g *generator) task(s *claudeState) *claudeState {
 	if g.IntN(12) != 0 {
 		return nil

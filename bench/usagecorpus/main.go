@@ -1,10 +1,10 @@
-// Command usagecorpus writes session files as Claude Code and Codex do, for measuring what reads them: the same ones for the
-// same seed, in the mix and with the fields of real files. Outputs of tools are most of it.
+// Command usagecorpus writes session files like those of Claude Code and Codex, for benchmarks of their readers. The same seed gives
+// the same files. Mix and fields are those of real files, which consist mostly of tool outputs.
 //
 //	usagecorpus -dir DIR -bytes 2e9 -agent claude -seed 1 -output 3500
 //
-// It writes below DIR/.claude/projects or DIR/.codex/sessions. The prices of the models in it do not depend on the length of
-// a prompt, so that every price table that knows them comes to the same sum.
+// It writes below DIR/.claude/projects or DIR/.codex/sessions. The prices of its models do not depend on the length of a prompt, so
+// that every price table with these models gives the same sum.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	fmt.Printf("%d files, %d bytes\n", files, written)
 }
 
-// generate writes sessions until there are enough bytes.
+// generate writes sessions until the files have the requested size.
 func generate(dir, agent string, size int64, seed uint64, output int) (written int64, files int, err error) {
 	pool := textPool(rand.New(rand.NewPCG(seed, 99)))
 	for n := uint64(0); written < size; n++ {
@@ -57,7 +57,7 @@ func generate(dir, agent string, size int64, seed uint64, output int) (written i
 	return written, files, nil
 }
 
-// generator writes one session with what belongs to it.
+// generator writes a session and its related files.
 type generator struct {
 	*rand.Rand
 	pool    []string
@@ -94,7 +94,7 @@ func (g *generator) close() {
 	}
 }
 
-// line writes one line; %s of text is JSON already.
+// line writes one line; text for %s must be JSON.
 func (g *generator) line(format string, args ...any) {
 	if g.err == nil {
 		n, err := fmt.Fprintf(g.out, format+"\n", args...)
@@ -120,7 +120,7 @@ func (g *generator) word(prefix string) string {
 
 func (g *generator) pick(list ...string) string { return list[g.IntN(len(list))] }
 
-// text is the content of a JSON string of about so many bytes.
+// text returns the content of a JSON string of about n bytes.
 func (g *generator) text(size int) string {
 	var b strings.Builder
 	b.Grow(size + 200)
@@ -130,13 +130,13 @@ func (g *generator) text(size int) string {
 	return b.String()
 }
 
-// spread is a size around a median, with a long tail.
+// spread returns a random size around a median, with a long tail.
 func (g *generator) spread(median, most int) int {
 	return min(int(float64(median)*math.Exp(1.3*g.NormFloat64())), most)
 }
 
-// textPool are lines as tools print them, escaped as JSON strings: code, listings, prose, and what looks like records of
-// usage without being any.
+// textPool contains typical output of tools, escaped as JSON strings: code, listings, prose, and text that looks like usage
+// records.
 func textPool(r *rand.Rand) []string {
 	words := strings.Fields("func return if err nil the parser reads every line and keeps what a caller wants while text flows on in small " +
 		"pieces import context const type struct string int64 range for go test ok package main assert equal response request model tokens")

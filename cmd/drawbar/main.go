@@ -3,8 +3,7 @@
 
 // Command drawbar drives coding agents through one seam.
 //
-// It and its supervisors start for every run and need few processors: looking for the quota of a container at each start would
-// cost more than knowing it saves.
+// The program and its supervisors start for every run and need few processors, so they do not follow the CPU quota of a container.
 package main
 
 import (

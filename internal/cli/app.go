@@ -109,13 +109,13 @@ func (a *App) Close() error {
 
 // Printf writes text for people to standard output. Control characters are removed, since the text may come from agents and files.
 func (a *App) Printf(format string, args ...any) {
-	_, _ = io.WriteString(a.Out, printable(fmt.Sprintf(format, args...))) // nowhere to report an error
+	_, _ = io.WriteString(a.Out, Printable(fmt.Sprintf(format, args...))) // nowhere to report an error
 }
 
 // Notef writes a message to standard error, without control characters.
 func (a *App) Notef(format string, args ...any) {
 	a.status.Hide()
-	_, _ = io.WriteString(a.Err, printable(fmt.Sprintf(format, args...))+"\n")
+	_, _ = io.WriteString(a.Err, Printable(fmt.Sprintf(format, args...))+"\n")
 }
 
 // Warnf writes a warning to standard error.

@@ -12,102 +12,90 @@ import (
 
 // Completions run at every press of a key: they read files but start nothing, and skip what they cannot read.
 
-// CompleteAgents completes agent names for the first argument, or for every argument.
-func (a *App) CompleteAgents(every bool) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 && !every {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return a.agentNames(args), cobra.ShellCompDirectiveNoFileComp
+// completion returns a completion function that offers no files. Errors mean no completions.
+func completion(list func(*cobra.Command, []string) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		names, _ := list(cmd, args)
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func (a *App) agentNames(but []string) []string {
-	entries, _ := a.Agents() // no completions without a client
-	var names []string
-	for _, e := range entries {
-		if d := e.Descriptor; !slices.Contains(but, d.Name) {
-			names = append(names, d.Name+"\t"+d.DisplayName)
+// CompleteAgents completes agent names for the first argument, or for every argument.
+func (a *App) CompleteAgents(every bool) cobra.CompletionFunc {
+	return completion(func(_ *cobra.Command, args []string) (names []string, err error) {
+		if len(args) > 0 && !every {
+			return nil, nil
 		}
-	}
-	return names
+		entries, err := a.Agents()
+		for _, e := range entries {
+			if d := e.Descriptor; !slices.Contains(args, d.Name) {
+				names = append(names, d.Name+"\t"+d.DisplayName)
+			}
+		}
+		return names, err
+	})
 }
 
 // completeModels completes the models of the first argument's agent, or of all agents.
-func (a *App) completeModels(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *App) completeModels(_ *cobra.Command, args []string) (names []string, err error) {
 	c, err := a.Client()
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, err
 	}
 	entries, err := a.Agents(args[:min(len(args), 1)]...)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
 	for _, e := range entries {
-		models, err := c.Models().List(e.Descriptor.Name)
-		if err != nil {
-			continue
-		}
+		models, _ := c.Models().List(e.Descriptor.Name) // other agents may have some
 		for _, m := range models {
 			names = append(append(names, m.ID), m.Aliases...)
 		}
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return names, err
 }
 
 // completeProfiles completes the names of profiles.
-func (a *App) completeProfiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *App) completeProfiles(_ *cobra.Command, args []string) (names []string, err error) {
 	dirs, err := config.FindDirs(a.Dir(), a.Getenv)
 	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, err
 	}
 	list, err := config.Profiles{Dirs: dirs}.List("")
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
 	for _, p := range list {
 		names = append(names, p.Name)
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return names, err
 }
 
 // maxCompletions limits the sessions that are offered, newest first.
 const maxCompletions = 50
 
-func (a *App) completeSessions(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *App) completeSessions(cmd *cobra.Command, _ []string) (names []string, err error) {
 	c, err := a.Client()
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, err
 	}
 	s, err := c.Sessions()
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, err
 	}
 	l, err := s.List(cmd.Context(), sessions.Query{Limit: maxCompletions})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
 	for _, one := range l.Sessions {
-		names = append(names, printable(one.UnifiedID)+"\t"+OneLine(one.Title, 60))
+		names = append(names, Printable(one.UnifiedID)+"\t"+OneLine(one.Title, 60))
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return names, err
 }
 
 // Complete sets the completions of all commands below cmd: flags by their names, which mean the same everywhere, and
 // arguments by the placeholders in the usage line.
 func (a *App) Complete(cmd *cobra.Command) {
+	agents, models, profiles, sessions := a.CompleteAgents(true), completion(a.completeModels), completion(a.completeProfiles), completion(a.completeSessions)
 	flags := map[string]cobra.CompletionFunc{
-		"agent": a.CompleteAgents(true), "model": a.completeModels, "profile": a.completeProfiles,
-		"session": a.completeSessions, "fork": a.completeSessions, "fallback": a.CompleteAgents(true),
+		"agent": agents, "model": models, "profile": profiles, "session": sessions, "fork": sessions, "fallback": agents,
 		"scope":  cobra.FixedCompletions([]string{string(adapter.ScopeGlobal), string(adapter.ScopeProject), string(adapter.ScopeLocal)}, cobra.ShellCompDirectiveNoFileComp),
 		"format": cobra.FixedCompletions([]string{"json", "jsonl", "markdown"}, cobra.ShellCompDirectiveNoFileComp),
 	}
 	arguments := map[string]cobra.CompletionFunc{
-		"AGENT": a.CompleteAgents(false), "[AGENT]": a.CompleteAgents(false), "AGENT...": a.CompleteAgents(true), "[AGENT...]": a.CompleteAgents(true),
-		"SESSION": a.completeSessions, "A": a.completeSessions,
+		"AGENT": a.CompleteAgents(false), "[AGENT]": a.CompleteAgents(false), "AGENT...": agents, "[AGENT...]": agents,
+		"SESSION": sessions, "A": sessions,
 	}
 	for _, c := range cmd.Commands() {
 		a.Complete(c)
@@ -122,14 +110,14 @@ func (a *App) Complete(cmd *cobra.Command) {
 		}
 		f := arguments[words[1]]
 		if words[1] == "NAME" && c.Parent().Name() == "profiles" {
-			f = a.completeProfiles
+			f = profiles
 		}
 		switch {
 		case f == nil:
 		case len(words) > 2 && words[1] == "AGENT" && words[2] == "MODEL":
 			c.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 				if len(args) == 1 {
-					return a.completeModels(cmd, args, typed)
+					return models(cmd, args, typed)
 				}
 				return f(cmd, args, typed)
 			}

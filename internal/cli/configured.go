@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/config"
@@ -41,6 +42,17 @@ func (a *App) passedOver(dirs config.Dirs) {
 			a.Warnf("%s", why)
 		}
 	}
+}
+
+// Scope parses --scope: global, its synonym user, project, or empty.
+func Scope(word string) (adapter.ConfigScope, error) {
+	switch word {
+	case "", string(adapter.ScopeGlobal), string(adapter.ScopeProject):
+		return adapter.ConfigScope(word), nil
+	case "user":
+		return adapter.ScopeGlobal, nil
+	}
+	return "", Usage("--scope %q is not a scope", word).WithHint("global or project")
 }
 
 // DirFlag adds --cwd to a command and its subcommands.

@@ -11,12 +11,9 @@ import (
 
 const mcpForm = `the expected form is {"mcpServers": {"name": {"command": "...", "args": []}}}`
 
-// ReadMCP is ReadMCPFile for --mcp.
-func ReadMCP(path string) ([]execution.MCPServer, error) { return ReadMCPFile("--mcp", path) }
-
-// ReadMCPFile reads MCP servers from a file in the form that agents share: an object mcpServers with a server per name. Unknown
+// ReadMCP reads MCP servers from a file in the form that agents share: an object mcpServers with a server per name. Unknown
 // members are errors. Errors name the flag.
-func ReadMCPFile(flag, path string) ([]execution.MCPServer, error) {
+func ReadMCP(flag, path string) ([]execution.MCPServer, error) {
 	b, err := readFlag(flag, path, maxFlagFile)
 	if err != nil {
 		return nil, err

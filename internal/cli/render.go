@@ -41,7 +41,7 @@ func NewRenderer(app *App, debug bool, status *StatusLine) *Renderer {
 
 // paint colours a text after removing control characters.
 func (r *Renderer) paint(code, s string) string {
-	s = printable(s)
+	s = Printable(s)
 	if !r.color {
 		return s
 	}
@@ -76,7 +76,7 @@ func (r *Renderer) say(text string) {
 	}
 	r.said = true
 	r.status.Hide()
-	io.WriteString(r.out, printable(text))
+	io.WriteString(r.out, Printable(text))
 	r.midLine = !strings.HasSuffix(text, "\n")
 	r.status.Allow(!r.midLine)
 }
@@ -180,7 +180,7 @@ func (r *Renderer) Event(e execution.Event) {
 		}
 		r.note("%s%s", indent, r.paint(red, "  denied"+reasonText(b.Reason)))
 	case execution.InputRequired:
-		r.note("%s%s", indent, r.paint(yellow, "? "+printable(b.Question)))
+		r.note("%s%s", indent, r.paint(yellow, "? "+Printable(b.Question)))
 	case execution.QuestionWithdrawn:
 		r.note("%s%s", indent, r.paint(dim, "  the question was withdrawn"))
 	case execution.Retry:
@@ -245,12 +245,12 @@ func (r *Renderer) name(id, name string) string {
 // finish prints the outcome: the whole error, then a line with the cost.
 func (r *Renderer) finish(res execution.Result) {
 	if res.Error != nil {
-		fmt.Fprintf(r.err, "%s %s\n", r.paint(red, EndOf(res.Outcome(), res.Error.ErrorCode())+":"), printable(res.Error.Message))
+		fmt.Fprintf(r.err, "%s %s\n", r.paint(red, EndOf(res.Outcome(), res.Error.ErrorCode())+":"), Printable(res.Error.Message))
 		if res.Error.Stderr != "" && res.Error.ErrorCode() != execution.CodeAborted && res.Error.ErrorCode() != execution.CodeInterrupted {
-			fmt.Fprintf(r.err, "%s\n", r.paint(dim, printable(strings.TrimSpace(tail(res.Error.Stderr, 1000)))))
+			fmt.Fprintf(r.err, "%s\n", r.paint(dim, Printable(strings.TrimSpace(tail(res.Error.Stderr, 1000)))))
 		}
 		if hint, ok := res.Error.Metadata["hint"].(string); ok && hint != "" {
-			fmt.Fprintf(r.err, "  try: %s\n", printable(hint))
+			fmt.Fprintf(r.err, "  try: %s\n", Printable(hint))
 		}
 	} else if res.Status != execution.StatusCompleted {
 		line := string(res.Outcome())
@@ -260,7 +260,7 @@ func (r *Renderer) finish(res execution.Result) {
 		if res.Status == execution.StatusNeedsClarification && res.Output != nil {
 			line += ": " + res.Output.Text
 		}
-		fmt.Fprintln(r.err, r.paint(yellow, printable(line)))
+		fmt.Fprintln(r.err, r.paint(yellow, Printable(line)))
 	}
 	for _, d := range res.Degradation {
 		if res.Status != execution.StatusUnsupported {
@@ -281,7 +281,7 @@ func (r *Renderer) finish(res execution.Result) {
 	if res.UnknownLines > 0 {
 		parts = append(parts, Number(res.UnknownLines, "line", "lines")+" could not be parsed")
 	}
-	fmt.Fprintln(r.err, r.paint(dim, printable(strings.Join(parts, " · "))))
+	fmt.Fprintln(r.err, r.paint(dim, Printable(strings.Join(parts, " · "))))
 	run := "run " + string(res.RunID)
 	if r.Unrecorded {
 		run = "not recorded"
@@ -289,7 +289,7 @@ func (r *Renderer) finish(res execution.Result) {
 	if res.SessionID != "" {
 		run += ", session " + execution.UnifiedSession(res.Agent, res.SessionID)
 	}
-	fmt.Fprintln(r.err, r.paint(dim, printable(run)))
+	fmt.Fprintln(r.err, r.paint(dim, Printable(run)))
 }
 
 // EndOf formats an outcome, with the error code if that adds information.
@@ -382,14 +382,14 @@ func Summarize(input json.RawMessage) string {
 
 func shorten(path string) string {
 	if len(path) <= 100 {
-		return printable(path)
+		return Printable(path)
 	}
-	return printable("…/" + filepath.Base(path))
+	return Printable("…/" + filepath.Base(path))
 }
 
 // OneLine returns a text in one line of at most n characters.
 func OneLine(s string, n int) string {
-	s = strings.Join(strings.Fields(printable(s)), " ")
+	s = strings.Join(strings.Fields(Printable(s)), " ")
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
 	}
@@ -403,8 +403,8 @@ func tail(s string, n int) string {
 	return "…" + strings.ToValidUTF8(s[len(s)-n:], "")
 }
 
-// printable removes control characters: the output of agents is not trusted.
-func printable(s string) string {
+// Printable removes control characters from a text, which could move the terminal's cursor or change its state.
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
 			return -1

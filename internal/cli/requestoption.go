@@ -75,7 +75,7 @@ func registerList(cmd *cobra.Command, o execution.Option) reading {
 		return func(*App, string) (any, error) {
 			var all []execution.MCPServer
 			for _, file := range *v {
-				servers, err := ReadMCP(file)
+				servers, err := ReadMCP("--mcp", file)
 				if err != nil {
 					return nil, err
 				}

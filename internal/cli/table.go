@@ -76,7 +76,7 @@ func Harmless(w io.Writer) io.Writer { return harmless{w} }
 type harmless struct{ to io.Writer }
 
 func (h harmless) Write(b []byte) (int, error) {
-	_, err := io.WriteString(h.to, printable(string(b)))
+	_, err := io.WriteString(h.to, Printable(string(b)))
 	return len(b), err
 }
 
@@ -95,7 +95,7 @@ func (l *lines) Write(b []byte) (int, error) {
 			return len(b), nil
 		}
 		l.rest = rest
-		text := string(bytes.TrimRight([]byte(printable(string(line))), " "))
+		text := string(bytes.TrimRight([]byte(Printable(string(line))), " "))
 		if l.width > 0 && utf8.RuneCountInString(text) > l.width {
 			text = string([]rune(text)[:l.width-1]) + "…"
 		}

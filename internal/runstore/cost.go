@@ -14,8 +14,8 @@ import (
 // GroupBy is the property by which a cost report is divided.
 type GroupBy string
 
-// The divisions of a cost report; GroupNone gives the total only. A run with several tags is in the group of each, and one
-// without the property in the group with the empty key.
+// The properties. GroupNone returns only the total. A run with several tags is in the group of each tag; one without the property
+// is in the group with the empty key.
 const (
 	GroupNone    GroupBy = ""
 	GroupDay     GroupBy = "day" // of its start, in the store's location: 2006-01-02
@@ -26,10 +26,10 @@ const (
 	GroupSession GroupBy = "session" // agent:id
 )
 
-// quarter is the finest step between time zones, so no day begins inside one.
+// quarter is the smallest difference between time zones, in milliseconds: every day begins at a quarter of an hour.
 const quarter = 15 * 60 * 1000
 
-// groupKeys are the SQL expressions of the divisions, over runs r and its tags t.
+// groupKeys are the SQL expressions of the properties, over runs r and its tags t.
 var groupKeys = map[GroupBy]string{
 	GroupNone:    `''`,
 	GroupDay:     fmt.Sprintf(`r.started / %d`, quarter),
@@ -78,7 +78,7 @@ type Report struct {
 	Groups   []Group `json:"groups,omitempty"` // days in order, others by cost, highest first
 }
 
-// Cost sums what the selected runs cost. A lost run counts with what was recorded of it.
+// Cost sums the costs of the selected runs. A lost run counts with its recorded events.
 func (s *Store) Cost(f Filter, by GroupBy) (Report, error) {
 	if _, ok := groupKeys[by]; !ok {
 		return Report{}, fmt.Errorf("sum costs: cannot group by %q; want day, agent, model, project, tag or session", by)
@@ -131,7 +131,7 @@ func (s *Store) sums(db *sql.DB, f Filter, by GroupBy) (_ map[string]Sum, err er
 	if err != nil {
 		return nil, err
 	}
-	// Sessions are counted apart: the quarters of a day share them.
+	// Sessions are counted separately, because several quarters of a day may share one.
 	seen := map[[2]string]bool{}
 	glue := ` WHERE `
 	if where != "" {

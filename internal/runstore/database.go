@@ -62,7 +62,7 @@ DELETE FROM runs;
 // busy is how long a statement waits for other processes.
 const busy = 5 * time.Second
 
-// setUp brings a database to the newest schema of steps; path is what an error calls it.
+// setUp returns a function that migrates a database; errors name path.
 func setUp(path string, steps []string) func(context.Context, *sql.DB) error {
 	return func(ctx context.Context, db *sql.DB) error { return migrate(ctx, db, path, steps) }
 }

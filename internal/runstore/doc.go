@@ -10,16 +10,15 @@
 //	runs.db                           SQLite index over all that, for lists and sums
 //	run-index.jsonl                   one line per ended run, where no project directory takes it
 //
-// The run directories are the truth and the database is derived: a row that a crash or a full disk kept from being written
-// is imported from its directory by the next reader, and a damaged database is moved aside and rebuilt. Nothing opens the
-// database before it is needed, so that starting a run costs a directory
-// and two small files.
+// The database is derived from the run directories: the next reader adds a row that was not written because of a crash or a full
+// disk, and a damaged database is moved aside and rebuilt. The database is opened on first use, so that starting a run needs only a
+// directory and two small files.
 //
-// Any number of processes write and read at once. One process records one run; any other reads it meanwhile, whole lines only.
+// Several processes may write and read at the same time. One process records a run; others can read it meanwhile, in whole lines.
 //
-// Events and results come without secrets from package agent; they are taken out of the request's own words here. Directories have
-// mode 0700, files 0600.
+// Package agent has removed secrets from events and results; this package removes them from the request's own texts. Directories
+// have mode 0700, files 0600.
 //
-// Governed runs do not belong here (their record is the ledger), nor does the control of a live run: this package only
-// names its socket. Sessions and files of the agents themselves are the adapters' business.
+// Governed runs have their own record, the ledger. Package control controls live runs; this package only names the socket. Sessions
+// and files of the agents are the adapters' task.
 package runstore

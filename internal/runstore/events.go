@@ -20,13 +20,12 @@ const (
 	checkEvery = 200 * time.Millisecond // how often it asks whether the writer still runs
 )
 
-// Events gives the recorded events of a run whose Seq is greater than after, as they were but for secrets, with the accumulated
-// texts rebuilt. With follow it goes on until the finished event; without, it ends with what is written now. A torn last line is
-// no event.
+// Events returns the recorded events of a run whose Seq is greater than after, without secrets, and with accumulated texts
+// rebuilt. With follow it continues until the finished event; without, it ends with the last complete line written so far.
 //
-// A line that cannot be read yields an error that matches ErrBadLine, and the sequence goes on. Any other error ends it: of a
-// follower, ErrLost when the writer's process is gone, ErrIncomplete when the run ended and its record stops short, or ctx's with
-// its cause. Each use of the sequence reads from the start, by itself.
+// A line that cannot be parsed yields an error that matches ErrBadLine, and the sequence continues. Any other error ends it: with
+// follow, ErrLost if the writer's process is gone, ErrIncomplete if the run ended but its record stops earlier, or ctx's error with
+// its cause. Each iteration reads from the start, independently.
 func (s *Store) Events(ctx context.Context, idOrPrefix string, after uint64, follow bool) iter.Seq2[execution.Event, error] {
 	return func(yield func(execution.Event, error) bool) {
 		id, err := s.resolve(idOrPrefix)
@@ -47,8 +46,8 @@ type follower struct {
 	tail  *tail
 	texts *deltas.Accumulator
 	lines int
-	asked time.Time // when the writer was last looked for
-	over  error     // why there will be no more lines
+	asked time.Time // when the writer was last checked
+	over  error     // why no more lines will come
 	ended func() error
 }
 
@@ -79,7 +78,7 @@ func (f *follower) read(ctx context.Context, after uint64, follow bool, yield fu
 		if !follow {
 			return
 		}
-		// What ended the writing was seen before the last look at the file, so nothing is missed.
+		// The end of writing was noticed before the last read of the file, so nothing is missed.
 		if f.over != nil {
 			yield(execution.Event{}, f.over)
 			return
@@ -105,7 +104,7 @@ func (f *follower) event(line []byte) (execution.Event, error) {
 	return f.texts.Rebuild(e), nil
 }
 
-// look says why no more lines will come, nil while some may.
+// look returns why no more lines will come, nil while more may come.
 func (f *follower) look() error {
 	if exists(filepath.Join(f.dir, resultName)) {
 		return fmt.Errorf("run %s: %w: it has a result, but its events stop before the last", f.id, ErrIncomplete)
@@ -122,7 +121,7 @@ func (f *follower) look() error {
 		return nil
 	}
 	if exists(filepath.Join(f.dir, resultName)) {
-		return nil // written since; the next look says so
+		return nil // just written; the next call reports it
 	}
 	return lostError(f.id, m)
 }
@@ -135,7 +134,7 @@ func cancelled(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))
 }
 
-// Wait gives the result of a run when it has ended. A run that is lost is ErrLost.
+// Wait waits for the end of a run and returns its result. For a lost run the error is ErrLost.
 func (s *Store) Wait(ctx context.Context, idOrPrefix string) (execution.Result, error) {
 	id, err := s.resolve(idOrPrefix)
 	if err != nil {
@@ -160,7 +159,7 @@ func (s *Store) Wait(ctx context.Context, idOrPrefix string) (execution.Result, 
 		if time.Since(asked) >= checkEvery {
 			asked = time.Now()
 			if gone = !m.Process.recording(dir); gone {
-				continue // the result may have come between the two looks
+				continue // the result may have been written between the two checks
 			}
 		}
 		timer.Reset(pollEvery)

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// startDelay keeps the database away from the start of an agent; a run shorter than that is written once.
+	// startDelay keeps database writes away from the start of an agent; the row of a shorter run is written once.
 	startDelay = 250 * time.Millisecond
-	batchRows  = 500 // rows in one transaction, so that none holds up other processes for long
+	batchRows  = 500 // rows per transaction, so that other processes need not wait long
 )
 
-// index is the database, opened when it is needed, and the goroutine that writes rows in the background. The rows that wait are
-// bounded by the runs of this process: there is at most one for each.
+// index is the database, opened on first use, and a goroutine that writes rows in the background. At most one row per run of this
+// process is waiting.
 type index struct {
 	store *Store
 
@@ -34,7 +34,7 @@ type index struct {
 
 	dbMu   sync.RWMutex // held for reading while the database is used, for writing while it is opened or replaced
 	db     *sql.DB
-	memory bool // it stands in for a file that cannot be used
+	memory bool // in memory, because the file cannot be used
 	over   bool
 }
 
@@ -81,8 +81,8 @@ func (x *index) enqueue(r Run, done chan error) bool {
 	return true
 }
 
-// loop writes waiting rows: at once when somebody waits for one, else after startDelay. It ends when nothing waits, so an idle
-// store has no goroutine.
+// loop writes waiting rows: immediately if putAndWait was called, otherwise after startDelay. It ends when no rows are waiting, so
+// an idle store has no goroutine.
 func (x *index) loop() {
 	timer := time.NewTimer(startDelay)
 	defer timer.Stop()
@@ -151,8 +151,8 @@ func (x *index) close() error {
 
 func (x *index) path() string { return filepath.Join(x.store.dir, databaseName) }
 
-// use calls f with the open database. A damaged database is moved aside, rebuilt from the run directories, and f called again. A
-// reader gets a database in memory where the file cannot be used.
+// use calls f with the open database. A damaged database is moved aside and rebuilt from the run directories, and f is called
+// again. If the file cannot be used, readers get a database in memory.
 func (x *index) use(reading bool, f func(*sql.DB) error) error {
 	for attempt := 0; ; attempt++ {
 		db, memory, release, err := x.open(reading)
@@ -184,7 +184,7 @@ func (x *index) use(reading bool, f func(*sql.DB) error) error {
 	}
 }
 
-// open gives the database and keeps it open until release is called.
+// open returns the database, which stays open until release is called.
 func (x *index) open(reading bool) (db *sql.DB, memory bool, release func(), err error) {
 	x.dbMu.RLock()
 	if x.db != nil && (reading || !x.memory) {
@@ -210,7 +210,7 @@ func (x *index) open(reading bool) (db *sql.DB, memory bool, release func(), err
 	return x.db, x.memory, x.dbMu.RUnlock, nil
 }
 
-// warm opens the database for a row that is about to come. Errors surface when the row is written.
+// warm opens the database before a row is written. Errors are reported by that write.
 func (x *index) warm() {
 	if _, _, release, err := x.open(false); err == nil {
 		release()
@@ -225,8 +225,8 @@ func (x *index) openFile() (*sql.DB, error) {
 	return db, nil
 }
 
-// replace moves a damaged database aside and opens a new one, filled from the run directories. If several processes
-// find the damage, one of them replaces it. broken is the database in use, nil when none could be opened.
+// replace moves a damaged database aside and opens a new one, filled from the run directories. If several processes notice the
+// damage, one of them replaces it. broken is the database in use, nil if none could be opened.
 func (x *index) replace(broken *sql.DB) error {
 	x.dbMu.Lock()
 	if x.over {
@@ -344,7 +344,7 @@ func inTx(db *sql.DB, f func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// upsert never replaces a final row by an unfinished one: a reader may have read the run just before it ended.
+// upsert never replaces a final row with an unfinished one: a reader may have read the run just before it ended.
 func upsert(tx *sql.Tx, runs []Run) error {
 	put, err := tx.Prepare(`INSERT INTO runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 		ON CONFLICT (id) DO UPDATE SET agent=excluded.agent, model=excluded.model, session=excluded.session, project=excluded.project,

@@ -24,7 +24,7 @@ type Filter struct {
 	Cwd     string // exactly this directory
 	Session string // the agent's own session id, or agent:id
 	Limit   int    // at most this many, newest first; 0 means no limit. Sums ignore it.
-	Live    bool   // only runs that are being recorded now
+	Live    bool   // only live runs
 }
 
 func (f Filter) where() (string, []any) {
@@ -68,8 +68,7 @@ func (f Filter) where() (string, []any) {
 	return ` WHERE ` + strings.Join(terms, ` AND `), args
 }
 
-// List returns the selected runs, newest first. Runs whose row says running are read again, so that
-// their state is current.
+// List returns the selected runs, newest first. The state of live runs is read from their directories.
 func (s *Store) List(f Filter) ([]Run, error) {
 	if f.Limit < 0 {
 		return nil, fmt.Errorf("list runs: limit %d is negative", f.Limit)
@@ -80,7 +79,7 @@ func (s *Store) List(f Filter) ([]Run, error) {
 		query := `SELECT id, agent, model, session, project, parent, cwd, prompt, tags, approval, detached, state, status, exit_reason,
 			error_code, started, ended, duration, turns, has_cost, usd, unpriced, cost_source, input, output, thinking, cache_read, cache_write, settled
 			FROM runs` + where + ` ORDER BY started DESC, id DESC`
-		var size int // a run is large to move, so the list is made in its final size
+		var size int // runs are large values, so the slice is allocated once
 		if err := db.QueryRow(`SELECT count(*) FROM runs`+where, args...).Scan(&size); err != nil {
 			return err
 		}
@@ -150,8 +149,8 @@ func (s *Store) scan(rows *sql.Rows) (Run, error) {
 	return r, nil
 }
 
-// read calls f with a database that agrees with the run directories. If nothing was ever recorded it does nothing and
-// creates no file.
+// read calls f with a database that matches the run directories. If nothing was ever recorded, it does nothing and creates no
+// file.
 func (s *Store) read(f func(*sql.DB) error) error {
 	if _, err := os.Lstat(filepath.Join(s.dir, runsName)); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// lockName is the file in a run's directory whose lock the recording process holds: the first segment, which stays in its place.
+// lockName is the file in a run's directory that the recording process locks: the first segment, which is never replaced.
 const lockName = "events-0001.jsonl"
 
 var errLocked = errors.New("locked by another process")
 
-// acquire takes the exclusive lock on path, waiting at most patience. The lock belongs to the open file and ends with it,
-// also when the process is killed.
+// acquire locks path exclusively, waiting at most patience. The lock ends when the returned file is closed or the process dies.
 func acquire(path string, patience time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock locks a range far behind the end of any file: locks are mandatory here and would keep readers out.
+// tryLock locks a range far beyond the end of any file, because locks on Windows would block readers.
 func tryLock(f *os.File, exclusive bool) error {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if exclusive {

@@ -25,15 +25,15 @@ type Meta struct {
 	Agent        string
 	Model        string
 	Cwd          string // absolute
-	Prompt       string // the first 200 characters are kept, with secrets redacted
+	Prompt       string // the first 200 characters are stored, with secrets redacted
 	Tags         []string
 	ProjectID    string
 	StartedAt    time.Time       // default: now
 	Parent       execution.RunID // the run that started this one, such as the earlier attempt or the race it belongs to
 	Detached     bool
 	ApprovalMode execution.ApprovalMode
-	// Secrets are values to take out of everything that is written, such as the keys in the agent's environment. Short common words
-	// are not redacted. The values are not stored.
+	// Secrets are values to redact from everything that is written, such as keys in the agent's environment. Short common words are
+	// not redacted. The values are not stored.
 	Secrets []string
 }
 
@@ -79,8 +79,8 @@ func (m Meta) check() error {
 	return nil
 }
 
-// preview is the beginning of a prompt. Secrets are redacted before it is cut, so that no half of one remains; it looks only
-// as far as the longest secret could extend.
+// preview returns the beginning of a prompt. Secrets are redacted before cutting, so that no part of one remains; only as much text
+// as the longest secret could reach into is examined.
 func preview(prompt string, s *secret.Redactor) string {
 	reach := previewLength*4 + 4096
 	reach += s.Longest()

@@ -6,5 +6,5 @@ import "io/fs"
 
 const noFollow = 0
 
-// ownerOf is the same for all files: there are no numbers to compare.
+// ownerOf returns the same value for all files: there are no numeric owners.
 func ownerOf(fs.FileInfo) int { return -1 }

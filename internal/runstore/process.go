@@ -8,12 +8,12 @@ import (
 	"github.com/drawbar/drawbar/internal/base/pid"
 )
 
-// process identifies the recording process, so that a reused process id is not mistaken for it.
+// process identifies the recording process, so that a reused PID is not mistaken for it.
 type process struct {
 	PID       int    `json:"pid"`
-	Start     uint64 `json:"pidStart,omitempty"`     // in the platform's own unit; 0 when unknown
-	Boot      string `json:"boot,omitempty"`         // this boot of this machine; Start compares within it only
-	Namespace string `json:"pidNamespace,omitempty"` // PIDs are only comparable within it
+	Start     uint64 `json:"pidStart,omitempty"`     // in the platform's unit; 0 if unknown
+	Boot      string `json:"boot,omitempty"`         // id of the machine's boot; Start is comparable only within it
+	Namespace string `json:"pidNamespace,omitempty"` // PIDs are comparable only within it
 	Host      string `json:"host,omitempty"`
 }
 
@@ -29,7 +29,7 @@ var self = sync.OnceValue(func() process {
 	return p
 })
 
-// check reports whether the process runs, as far as its PID shows.
+// check reports whether the process runs, if its PID can show that.
 func (p process) check() (alive, known bool) {
 	me := self()
 	if p.PID <= 0 || p.Start == 0 || p.Boot != me.Boot || p.Namespace != me.Namespace {
@@ -42,9 +42,9 @@ func (p process) check() (alive, known bool) {
 	return ok && start == p.Start, true
 }
 
-// recording reports whether the process that records the run in dir still exists. Where its PID means nothing
-// (another container, another machine, an earlier boot) the lock in dir decides; where that cannot be tested either, a
-// process of another machine gets the benefit of the doubt.
+// recording reports whether the process that records the run in dir still exists. If its PID is not comparable (another container,
+// another machine, an earlier boot), the lock in dir decides. If that cannot be tested either, a process of another machine is
+// assumed to exist.
 func (p process) recording(dir string) bool {
 	if alive, known := p.check(); known {
 		return alive

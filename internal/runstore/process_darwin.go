@@ -9,8 +9,7 @@ import (
 
 const zombie = 5 // SZOMB of sys/proc.h
 
-// processStart is the start time of a process in microseconds since 1970. ok is false when there is none, or only its
-// zombie.
+// processStart returns the start time of a process in microseconds since 1970. ok is false if it does not exist or is a zombie.
 func processStart(pid int) (start uint64, ok bool, err error) {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	switch {

@@ -10,8 +10,7 @@ import (
 	"syscall"
 )
 
-// processStart is the start time of a process in clock ticks since boot. ok is false when there is none, or only its
-// zombie.
+// processStart returns the start time of a process in clock ticks since boot. ok is false if it does not exist or is a zombie.
 func processStart(pid int) (start uint64, ok bool, err error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	switch {
@@ -26,8 +25,8 @@ func processStart(pid int) (start uint64, ok bool, err error) {
 	return parseStat(stat)
 }
 
-// parseStat reads state and start time. The second field is the command's name in parentheses and may contain both spaces and
-// parentheses, so counting starts after the last one.
+// parseStat parses state and start time. The second field is the command's name in parentheses and may contain spaces and
+// parentheses, so fields are counted after the last one.
 func parseStat(stat []byte) (start uint64, ok bool, err error) {
 	i := bytes.LastIndexByte(stat, ')')
 	fields := bytes.Fields(stat[i+1:])

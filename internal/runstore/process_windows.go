@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// processStart is the creation time of a process in units of 100 ns since 1601. ok is false when there is none, when it
-// has ended while somebody holds its handle, or when it belongs to somebody else.
+// processStart returns the creation time of a process in units of 100 ns since 1601. ok is false if it does not exist, has ended,
+// or belongs to another user.
 func processStart(pid int) (start uint64, ok bool, err error) {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION|windows.SYNCHRONIZE, false, uint32(pid))
 	switch {

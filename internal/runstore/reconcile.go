@@ -10,14 +10,13 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Reindexed says what Reindex found.
+// Reindexed is the result of Reindex.
 type Reindexed struct {
 	Runs    int                       // rows in the index now
 	Skipped map[execution.RunID]error // directories that could not be read; nil for none
 }
 
-// Reindex rebuilds the database from the run directories. Readers of other processes see the old rows until the new ones are in
-// place.
+// Reindex rebuilds the database from the run directories. Other processes see the old rows until it is done.
 func (s *Store) Reindex() (Reindexed, error) {
 	var report Reindexed
 	err := s.index.use(true, func(db *sql.DB) error {
@@ -54,8 +53,8 @@ func (s *Store) Reindex() (Reindexed, error) {
 	return report, nil
 }
 
-// reconcile makes the rows agree with the directories: it adds runs whose row a crash prevented, looks again at those that were
-// running, and drops those whose directory is gone.
+// reconcile updates the rows from the directories: it adds runs whose row was not written because of a crash, reads running runs
+// again, and deletes rows whose directory is gone.
 func (s *Store) reconcile(db *sql.DB) error {
 	ids, err := s.ids()
 	if err != nil {
@@ -74,11 +73,11 @@ func (s *Store) reconcile(db *sql.DB) error {
 		}
 		run, err := s.load(s.runDir(id))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // being made, or being removed
+		case errors.Is(err, fs.ErrNotExist): // being created or removed
 		case err != nil:
 			s.opts.Logger.Warn("a run cannot be read", "run_id", id, "error", err)
 		case known && run.Live && run.SessionID == "":
-			// Its row says the same.
+			// The row is up to date.
 		default:
 			changed = append(changed, run)
 		}
@@ -88,7 +87,7 @@ func (s *Store) reconcile(db *sql.DB) error {
 	}
 	var gone []execution.RunID
 	for id := range rows {
-		// The directory may be younger than the listing.
+		// The directory may have been created after the listing.
 		if _, err := os.Lstat(s.runDir(id)); errors.Is(err, fs.ErrNotExist) {
 			gone = append(gone, id)
 		}
@@ -96,8 +95,8 @@ func (s *Store) reconcile(db *sql.DB) error {
 	return deleteRows(db, gone)
 }
 
-// knownRows returns the ids in the database and whether their rows are final. Ids have one length, so all of them come as one
-// string, which takes a tenth of the time of separate rows.
+// knownRows returns the ids in the database and whether their rows are final. They are queried as one string, which is ten times
+// faster than separate rows; all ids have the same length.
 func knownRows(db *sql.DB, size int) (map[execution.RunID]bool, error) {
 	known := make(map[execution.RunID]bool, size)
 	for _, final := range []bool{false, true} {

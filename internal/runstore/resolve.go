@@ -12,11 +12,11 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// runIDLength is the length of a whole run id.
+// runIDLength is the length of a complete run id.
 const runIDLength = 26
 
-// parsePrefix checks that s can be the beginning of a run id and gives it in upper case. Its strictness keeps
-// paths away from the file system.
+// parsePrefix checks that s can be the beginning of a run id and returns it in upper case. Because it is strict, s cannot become a
+// path.
 func parsePrefix(s string) (string, error) {
 	id := strings.Map(func(r rune) rune { // ASCII only: capitals of other letters can be ASCII
 		if r >= 'a' && r <= 'z' {
@@ -33,7 +33,7 @@ func parsePrefix(s string) (string, error) {
 	case len(id) > runIDLength:
 		return "", bad(fmt.Sprintf("has %d characters, a ULID has %d", len(id), runIDLength))
 	}
-	// The prefix is padded so that the one strict check, in package execution, decides.
+	// The prefix is padded to a complete id, which package execution validates.
 	if _, err := execution.ParseRunID(id + strings.Repeat("0", runIDLength-len(id))); err != nil {
 		i := strings.IndexFunc(id, func(r rune) bool { return r > 0x7f || !strings.ContainsRune("0123456789ABCDEFGHJKMNPQRSTVWXYZ", r) })
 		if i < 0 {
@@ -44,7 +44,7 @@ func parsePrefix(s string) (string, error) {
 	return id, nil
 }
 
-// resolve finds the one run that idOrPrefix names.
+// resolve finds the run with an id or a unique prefix.
 func (s *Store) resolve(idOrPrefix string) (execution.RunID, error) {
 	prefix, err := parsePrefix(idOrPrefix)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Store) resolve(idOrPrefix string) (execution.RunID, error) {
 	return "", &NotFoundError{ID: prefix, Nearest: nearest(ids, prefix)}
 }
 
-// ids lists the recorded runs, in no order.
+// ids lists the recorded runs, unordered.
 func (s *Store) ids() ([]execution.RunID, error) {
 	f, err := os.Open(filepath.Join(s.dir, runsName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +121,7 @@ func (s *Store) Lost(n int) ([]string, error) {
 	return lost, err
 }
 
-// nearest is the id with the fewest differing characters in the length of s, the newest of equals.
+// nearest returns the id whose beginning differs least from s, the newest of several.
 func nearest(ids []execution.RunID, s string) (best execution.RunID) {
 	least := runIDLength + 1
 	for _, id := range ids {

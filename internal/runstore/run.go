@@ -17,8 +17,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Run describes one run. A run that is being recorded has state running and no EndedAt; a lost one has the cost,
-// turns and time of the last event that were recorded.
+// Run describes one run. A live run has the state running and no EndedAt; a lost one has the cost, turns and end of its recorded
+// events.
 type Run struct {
 	ID           execution.RunID        `json:"runId"`
 	Agent        string                 `json:"agent"`
@@ -31,14 +31,14 @@ type Run struct {
 	Tags         []string               `json:"tags,omitempty"`
 	ApprovalMode execution.ApprovalMode `json:"approvalMode,omitempty"`
 	Detached     bool                   `json:"detached,omitempty"`
-	State        execution.Outcome      `json:"state"` // running while it is recorded, then its outcome
+	State        execution.Outcome      `json:"state"` // running, then the outcome
 	Live         bool                   `json:"live"`
 	Status       execution.Status       `json:"status,omitempty"`
 	ExitReason   execution.ExitReason   `json:"exitReason,omitempty"`
 	ErrorCode    execution.ErrorCode    `json:"errorCode,omitempty"`
 	StartedAt    time.Time              `json:"startedAt"`
 	EndedAt      time.Time              `json:"endedAt,omitzero"`
-	DurationMs   int64                  `json:"durationMs,omitempty"` // of a live run: 0
+	DurationMs   int64                  `json:"durationMs,omitempty"` // 0 for a live run
 	TurnCount    int                    `json:"turnCount,omitempty"`
 	Cost         *execution.Cost        `json:"cost,omitempty"`
 
@@ -46,20 +46,19 @@ type Run struct {
 	process process
 }
 
-// Process is the process that records the run, and whether that same process runs now: a PID that was given to
-// another process, or that means another process here, is not alive. Only a live one may be signalled. For a run that List found
-// ended it is zero.
+// Process returns the process that records the run and whether it is alive. A PID that was reused, or that means another process
+// here, is not alive. Only a live process may be signalled. pid is 0 for an ended run from List.
 func (r Run) Process() (pid int, alive bool) {
 	alive, _ = r.process.check()
 	return r.process.PID, alive
 }
 
-// socketLimit is the longest path of a socket: the smallest limit of the platforms is 103 bytes and a NUL.
+// socketLimit is the maximum length of a socket's path; the smallest limit of the platforms is 103 bytes and a NUL.
 const socketLimit = 100
 
-// ControlPath is the path of the run's control socket: in its directory, or where that is too long for a socket under a
-// hashed name in drawbar-<uid> in the directory for temporary files. It creates nothing; whoever listens there creates that
-// directory with mode 0700 and checks that it is its own.
+// ControlPath returns the path of the run's control socket: in its directory or, if that path is too long for a socket, under a
+// hashed name in drawbar-<uid> in the temporary directory. It creates nothing; the listener creates that directory with mode 0700
+// and checks its owner.
 func (r Run) ControlPath() string { return controlPath(r.dir, os.TempDir(), os.Getuid(), runtime.GOOS) }
 
 func controlPath(dir, temp string, uid int, goos string) string {
@@ -79,7 +78,7 @@ func controlPath(dir, temp string, uid int, goos string) string {
 	return path
 }
 
-// resultHead is the part of a result that a list shows; the rest of result.json is skipped.
+// resultHead is the part of result.json that lists show.
 type resultHead struct {
 	Status     execution.Status       `json:"status"`
 	Error      *execution.ResultError `json:"error"`
@@ -106,7 +105,7 @@ func (r Run) ended(h resultHead, at time.Time) Run {
 	r.Status, r.ExitReason, r.ErrorCode = h.Status, h.ExitReason, h.Error.ErrorCode()
 	r.Model, r.SessionID = cmp.Or(h.Model, r.Model), cmp.Or(h.SessionID, r.SessionID)
 	r.DurationMs, r.TurnCount, r.Cost = h.DurationMs, h.TurnCount, h.Cost
-	// The time of a file lags behind the clock by up to a tick of the kernel: an end is never before its start.
+	// File times lag behind the clock by up to a kernel tick.
 	if r.EndedAt = at.UTC().Truncate(time.Millisecond); r.EndedAt.Before(r.StartedAt) {
 		r.EndedAt = r.StartedAt
 	}
@@ -129,14 +128,14 @@ func load(dir string, o Options) (Run, error) {
 	if m.Process.recording(dir) {
 		return run, nil
 	}
-	// The process may have written the result between the two checks.
+	// The result may have been written between the two checks.
 	if done, err := run.finish(); done || err != nil {
 		return run, err
 	}
 	return run.lost(o)
 }
 
-// finish completes r from its result when there is one.
+// finish completes r from its result, if it exists.
 func (r *Run) finish() (bool, error) {
 	path := filepath.Join(r.dir, resultName)
 	b, err := os.ReadFile(path)
@@ -204,16 +203,16 @@ type tally struct {
 	priced         bool
 	unpriced       bool
 	source         execution.CostSource
-	spent          execution.Usage // of cost events
-	used           execution.Usage // of token_usage events
-	fork           string          // the session that the run's one is a fork of
-	inTurn, silent bool            // a turn is open and has stated no tokens so far
+	spent          execution.Usage // in cost events
+	used           execution.Usage // in token_usage events
+	fork           string          // the session that the run's session was forked from
+	inTurn, silent bool            // a turn is open; it has stated no tokens yet
 	lacks          bool            // the tokens of an earlier turn were not stated
-	fromFile       bool            // tokens are from the session file
+	fromFile       bool            // some tokens come from the session file
 }
 
-// lostSlack is how much later than the last recorded event an agent may have noted what the call before it used. A run that goes on
-// with the session does not reach its first call within it.
+// lostSlack is how long after the last recorded event an agent may have written the usage of its last call to the session file. A
+// run that resumes the session makes no call that early.
 const lostSlack = 2 * time.Second
 
 func (t *tally) add(e execution.Event) {
@@ -258,7 +257,7 @@ func (t *tally) endTurn() {
 	t.inTurn, t.silent = false, false
 }
 
-// besides adds usage that is in the session file but in no event.
+// besides adds usage of the session file that no event contains.
 func (t *tally) besides(file execution.Usage) {
 	file.Total = 0 // as in used
 	rest := file.Sub(t.used)
@@ -269,7 +268,7 @@ func (t *tally) besides(file execution.Usage) {
 	t.used, t.fromFile, t.lacks, t.silent = t.used.Add(rest), true, false, false
 }
 
-// price adds the price of the tokens that no cost event priced.
+// price adds the cost of tokens that are in no cost event.
 func (t *tally) price(p *execution.Price) {
 	rest := t.used.Sub(t.spent)
 	if p == nil || rest.Input < 0 || rest.Output < 0 || rest.IsZero() || t.unpriced {

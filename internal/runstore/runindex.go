@@ -15,7 +15,7 @@ import (
 const (
 	runIndexName = "run-index.jsonl"
 	projectName  = ".agent-mux"
-	// atomicWrite is the longest write that every system appends in one piece (POSIX, _POSIX_PIPE_BUF).
+	// atomicWrite is the largest write that every system appends atomically (POSIX, _POSIX_PIPE_BUF).
 	atomicWrite = 512
 )
 
@@ -31,7 +31,7 @@ type runIndexLine struct {
 	Tags      []string        `json:"tags"`
 }
 
-// appendRunIndex adds the line of an ended run to the index of its project, or to the one beside the store.
+// appendRunIndex appends the line of an ended run to the index of its project, or to the index in the state directory.
 func (s *Store) appendRunIndex(r Run) error {
 	tags := r.Tags
 	if tags == nil {
@@ -49,8 +49,8 @@ func (s *Store) appendRunIndex(r Run) error {
 	return appendLine(filepath.Join(dir, runIndexName), line)
 }
 
-// projectDir is the nearest .agent-mux directory at or above cwd, or empty. A directory that belongs neither to this user nor to the
-// owner of cwd is passed over: above a directory in a shared place it could be a trap.
+// projectDir returns the nearest .agent-mux directory at or above cwd, or empty. A directory that belongs neither to this user nor
+// to the owner of cwd is skipped: in a shared place, another user could have created it.
 func projectDir(cwd string) string {
 	if !filepath.IsAbs(cwd) {
 		return ""
@@ -72,8 +72,8 @@ func projectDir(cwd string) string {
 	}
 }
 
-// appendLine adds a line in one write. Other programs append to the same file: a short line stays whole in any case, a long
-// one under the lock. An unfinished line of another writer is ended first, so only that line is lost.
+// appendLine appends a line in one write. Other programs append to the same file: short lines are written atomically, long ones
+// under the lock. An unfinished line of another writer is ended first, so only that line is lost.
 func appendLine(path string, line []byte) (err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("append to %s: not a regular file", path)

@@ -10,20 +10,20 @@ import (
 // segmentBuffer is the size of one write.
 const segmentBuffer = 256 << 10
 
-// file is what a segment needs of *os.File.
+// file contains the methods of *os.File that a segment needs.
 type file interface {
 	io.WriteCloser
 	Sync() error
 }
 
-// segment writes lines to the current segment and continues in the next when it is full. A line is never split.
-// It is used by one goroutine.
+// segment writes lines to the current segment file and continues in the next when it is full. Lines are never split. Only one
+// goroutine may use it.
 type segment struct {
 	dir    string
 	limit  int64
 	number int
 	file   file
-	size   int64 // including what is buffered
+	size   int64 // including the buffer
 	buf    []byte
 	wrap   func(file) file // fault injection
 }
@@ -75,7 +75,7 @@ func (s *segment) flush() error {
 	return nil
 }
 
-// close ends the current segment, durably if asked. Closing twice has no effect.
+// close closes the current segment, synced if durable. Closing twice has no effect.
 func (s *segment) close(durable bool) error {
 	if s.file == nil {
 		return nil

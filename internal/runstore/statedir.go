@@ -7,9 +7,9 @@ import (
 	"runtime"
 )
 
-// DefaultDir is the state directory: DRAWBAR_STATE_DIR, else drawbar under XDG_STATE_HOME, else the platform's place:
-// ~/.local/state/drawbar, on macOS ~/Library/Application Support/drawbar, on Windows %LocalAppData%\drawbar. Variables with
-// a relative path are ignored, but a relative DRAWBAR_STATE_DIR is an error. It touches no file.
+// DefaultDir returns the state directory: DRAWBAR_STATE_DIR, or drawbar in XDG_STATE_HOME, or the platform's default:
+// ~/.local/state/drawbar, on macOS ~/Library/Application Support/drawbar, on Windows %LocalAppData%\drawbar. A relative
+// DRAWBAR_STATE_DIR is an error; other variables with a relative path are ignored. It touches no file.
 func DefaultDir() (string, error) { return defaultDir(runtime.GOOS, os.Getenv, os.UserHomeDir) }
 
 func defaultDir(goos string, getenv func(string) string, home func() (string, error)) (string, error) {

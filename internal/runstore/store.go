@@ -21,21 +21,20 @@ const runsName = "runs"
 type Options struct {
 	Logger       *slog.Logger   // warnings about the record itself; default: none
 	Location     *time.Location // where days begin in cost reports; default: local time
-	SegmentBytes int64          // a segment of events is continued in the next one before it gets longer; default 64 MiB
-	FlushEvery   time.Duration  // how long an event may wait to be written; default 25 ms
-	// LazyIndex is the duration from which a run gets its row in the index at once and its files synced to disk. The rows of
-	// shorter runs are written by the next reader, so that they do not wait for the database. Zero: all rows at once.
+	SegmentBytes int64          // maximum size of a segment of events; default 64 MiB
+	FlushEvery   time.Duration  // maximum delay before an event is written; default 25 ms
+	// LazyIndex is the minimum duration of runs whose files are synced and whose rows are written immediately. The rows of shorter
+	// runs are written by the next reader, so that they need not wait for the database. Zero includes all runs.
 	LazyIndex time.Duration
-	// Price is the price of an agent's model, nil if unknown. It prices the usage of lost runs, whose agents could not
-	// state it. Default: unknown.
+	// Price returns the price of an agent's model, nil if unknown. It is used for lost runs. Default: unknown.
 	Price func(agent, model string) *execution.Price
-	// Used is the usage of an agent's session in a period, from the agent's own files, zero if unknown; fork is the session
-	// that it was forked from. It is called for lost runs that lack the tokens of a turn. Default: unknown.
+	// Used returns the usage of an agent's session in a period, from the agent's own files, zero if unknown; fork is the session that
+	// it was forked from. It is called for lost runs with a turn without tokens. Default: unknown.
 	Used func(agent, session, fork string, since, until time.Time) execution.Usage
 }
 
-// Store is the record of runs in one state directory. It is safe for concurrent use, and any number of stores and processes
-// may use one directory at once.
+// Store is the record of runs in a state directory. It is safe for concurrent use. Several stores and processes may use the same
+// directory.
 type Store struct {
 	dir   string
 	opts  Options
@@ -46,8 +45,8 @@ type Store struct {
 	closed  bool
 }
 
-// Open opens the record in dir, an absolute path. It touches no file: directories appear with the first run, and the database is
-// opened when a list, a sum or an ended run needs it. The caller closes the store.
+// Open opens the record in dir, an absolute path. It touches no file: the first run creates directories, and the database is opened
+// on first use. The caller closes the store.
 func Open(dir string, opts Options) (*Store, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("open run store %q: want an absolute path", dir)
@@ -61,8 +60,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// Close waits until everything is written and closes the database. A run that is still being recorded ends as crashed:
-// its end can no longer be recorded.
+// Close waits until everything is written and closes the database. A run that is still being recorded is recorded as crashed.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -80,9 +78,9 @@ func (s *Store) Close() error {
 
 func (s *Store) runDir(id execution.RunID) string { return filepath.Join(s.dir, runsName, string(id)) }
 
-// Begin starts the record of a run: its directory, meta.json and the first segment exist when it returns; the row in the
-// database follows. An id that is recorded already is ErrExists. A record that cannot be written does not stop the run: all
-// methods of the nil Writer that comes with an error do nothing.
+// Begin starts the record of a run: its directory, meta.json and the first segment exist when it returns; the row in the database
+// is written later. An id that is already recorded is ErrExists. With an error the Writer is nil; its methods do nothing, so that
+// the run can continue without a record.
 func (s *Store) Begin(meta Meta) (*Writer, error) {
 	if err := meta.check(); err != nil {
 		return nil, err
@@ -125,7 +123,7 @@ func (s *Store) forget(w *Writer) {
 	s.mu.Unlock()
 }
 
-// Get finds a run by its id or the beginning of it, in either case. It reads the run's directory and needs no database.
+// Get finds a run by its id or a unique prefix, in upper or lower case. It reads the run's directory, not the database.
 func (s *Store) Get(idOrPrefix string) (Run, error) {
 	id, err := s.resolve(idOrPrefix)
 	if err != nil {

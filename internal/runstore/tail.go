@@ -12,11 +12,11 @@ import (
 
 func segmentName(n int) string { return fmt.Sprintf("events-%04d.jsonl", n) }
 
-// tail reads the lines of a run's segments while they are being written. It returns whole lines only: what follows the last
-// line end is not written yet, or was cut off by a crash.
+// tail reads the lines of a run's segments while they are being written. It returns only complete lines; the rest is not written
+// yet, or was cut off by a crash.
 type tail struct {
 	dir     string
-	segment int // the one being read, from 1
+	segment int // current segment, from 1
 	file    *os.File
 	lines   lineBuffer
 	exists  func(path string) bool
@@ -29,7 +29,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// next is the next whole line without its end, valid until the next call; nil when there is none yet.
+// next returns the next complete line without its end, valid until the next call; nil if there is none yet.
 func (t *tail) next() ([]byte, error) {
 	for {
 		if t.file == nil {
@@ -46,8 +46,7 @@ func (t *tail) next() ([]byte, error) {
 		if line != nil || err != nil {
 			return line, err
 		}
-		// The next segment starts after the last write to this one. So if it exists, what this one still has is all it
-		// will ever have.
+		// The next segment is created after the last write to this one. If it exists, this one is complete.
 		if !t.exists(filepath.Join(t.dir, segmentName(t.segment+1))) {
 			return nil, nil
 		}
@@ -67,14 +66,14 @@ func (t *tail) close() {
 	}
 }
 
-// lineBuffer cuts a growing file into lines. Its memory is bounded by the longest line.
+// lineBuffer splits a growing file into lines. Its memory is bounded by the longest line.
 type lineBuffer struct {
 	buf        []byte
-	start, end int // read but not returned yet
+	start, end int // read but not returned
 	scanned    int // no line end before it
 }
 
-// next is the next whole, non-empty line; nil when r has no more of them now. The line is valid until the next call.
+// next returns the next complete, non-empty line, valid until the next call; nil if r has no more now.
 func (l *lineBuffer) next(r io.Reader) ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(l.buf[l.scanned:l.end], '\n'); i >= 0 {

@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// queueLimit bounds the events that wait to be written. An Append beyond it waits stallLimit for room once; after that events
-	// are dropped, and counted in a gap event, until there is room again.
+	// queueLimit is the maximum number of events waiting to be written. Beyond it, Append waits for at most stallLimit once; after
+	// that, events are dropped and counted in a gap event until there is room again.
 	queueLimit = 1 << 16
 	stallLimit = time.Second
-	// urgent is the number of waiting events that are written without waiting for more.
+	// urgent is the number of waiting events that are written immediately.
 	urgent = 512
 )
 
-// Writer records one run. It is safe for concurrent use; the events of a run come in the order of the calls. The nil
-// Writer records nothing.
+// Writer records one run. It is safe for concurrent use; events are recorded in the order of the calls. A nil Writer records
+// nothing.
 type Writer struct {
 	store *Store
 	dir   string
 	lock  *os.File
 
-	wake, space chan struct{} // one token each: events wait, room was made
+	wake, space chan struct{} // one token each: events are waiting; there is room
 	stop        chan struct{} // closed after the last event
 	done        chan struct{} // closed when the goroutine has ended
 
@@ -60,7 +60,7 @@ type Writer struct {
 	written  uint64            // the last event that was given to the file system
 }
 
-// create makes the run's directory and its first files.
+// create creates the run's directory and its first files.
 func (w *Writer) create() (err error) {
 	err = os.Mkdir(w.dir, 0o700)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,14 +83,14 @@ func (w *Writer) create() (err error) {
 	if err = w.segment.open(1); err != nil {
 		return err
 	}
-	// A file system without locks costs only the judgement of readers elsewhere: see process.recording.
+	// Without locks only readers on other machines are affected; see process.recording.
 	if w.lock, err = acquire(filepath.Join(w.dir, lockName), 0); err != nil && !isNoLock(err) {
 		return err
 	}
 	return w.writeMeta(w.meta)
 }
 
-// discard removes what create made of a run that is not going to be.
+// discard removes the files that create created.
 func (w *Writer) discard() {
 	w.release()
 	_ = w.segment.close(false)
@@ -118,9 +118,8 @@ func (w *Writer) release() {
 	}
 }
 
-// Append records an event. It queues the event and returns; only a file system that takes nothing for as long as 65,536 more
-// events make it wait, for a second and once. An event without Seq gets the next one. After Finish it does nothing. Errors are
-// reported by Finish.
+// Append records an event. It usually returns immediately; with 65,536 unwritten events it waits for up to a second, once. An event
+// without Seq gets the next number. After Finish it does nothing. Finish reports errors.
 func (w *Writer) Append(e execution.Event) {
 	if w == nil {
 		return
@@ -159,7 +158,7 @@ func (w *Writer) Append(e execution.Event) {
 	}
 }
 
-// closeGap puts the account of dropped events in their place. The caller holds w.mu.
+// closeGap queues a gap event for dropped events. The caller holds w.mu.
 func (w *Writer) closeGap(next execution.Event) {
 	w.stalled = false
 	if w.gap.Count == 0 {
@@ -191,7 +190,7 @@ func poke(c chan struct{}) {
 	}
 }
 
-// loop writes what Append queues. It sleeps while nothing comes.
+// loop writes queued events.
 func (w *Writer) loop() {
 	defer close(w.done)
 	timer := time.NewTimer(time.Hour)
@@ -208,7 +207,7 @@ func (w *Writer) loop() {
 	}
 }
 
-// gather gives more events the time to come, so that a stream of small ones costs few writes.
+// gather waits for more events, so that a stream of small events needs few writes.
 func (w *Writer) gather(timer *time.Timer) {
 	w.mu.Lock()
 	n := len(w.queue)
@@ -245,7 +244,7 @@ func (w *Writer) write(batch []execution.Event) {
 			w.noteSession(start)
 		}
 		if f, ok := e.Body.(execution.Finished); ok {
-			f.Result.Events = nil // they are all here
+			f.Result.Events = nil // recorded already
 			e.Body = f
 		}
 		if err := w.segment.append(w.line(w.slimmer.Slim(e))); err != nil {
@@ -260,7 +259,7 @@ func (w *Writer) write(batch []execution.Event) {
 	w.written = batch[len(batch)-1].Seq
 }
 
-// line is the stored form of an event, valid until the next call. An event that cannot be encoded leaves a note in its place.
+// line encodes an event, valid until the next call. An event that cannot be encoded is replaced with a debug event.
 func (w *Writer) line(e execution.Event) []byte {
 	b, err := e.AppendJSON(w.text[:0])
 	if err != nil {
@@ -281,7 +280,7 @@ func (w *Writer) line(e execution.Event) []byte {
 	return b
 }
 
-// noteSession keeps meta.json up to date, so that the session of a lost run can be resumed.
+// noteSession writes the session to meta.json, so that the session of a lost run can be resumed.
 func (w *Writer) noteSession(s execution.SessionStart) {
 	w.mu.Lock()
 	w.meta.SessionID = s.SessionID
@@ -318,9 +317,9 @@ func (w *Writer) fail(err error) {
 	poke(w.space)
 }
 
-// Finish ends the record with the run's result: the events are on the disk, result.json is in place, the row and the line of the
-// run index are written when it returns. Result.Events are not stored again. It returns every fault of the whole record, the
-// first of each kind. A second call returns what the first did.
+// Finish ends the record with the run's result. When it returns, the events, result.json, the row and the line of the run index are
+// written. Result.Events are not stored again. It returns all errors of the record, the first of each kind. Further calls return
+// the same error.
 func (w *Writer) Finish(r execution.Result) error {
 	if w == nil {
 		return nil
@@ -329,8 +328,7 @@ func (w *Writer) Finish(r execution.Result) error {
 	return w.result
 }
 
-// Close finishes the record of a run whose end was not reported, as a crash. After Finish it only returns what Finish
-// returned.
+// Close ends the record of a run that was not finished, as a crash. After Finish it returns the error of Finish.
 func (w *Writer) Close() error {
 	if w == nil {
 		return nil
@@ -341,7 +339,7 @@ func (w *Writer) Close() error {
 		w.mu.Unlock()
 		started, now := time.UnixMilli(m.StartedAt).UTC(), time.Now().UTC()
 		w.result = w.end(execution.Result{SchemaVersion: execution.SchemaVersion, BackendID: m.Agent, Status: execution.StatusFailed,
-			ExitReason: execution.ExitCrash, Error: execution.NewResultError(execution.CodeInternal, "the run was given up without a result"),
+			ExitReason: execution.ExitCrash, Error: execution.NewResultError(execution.CodeInternal, "the run ended without reporting a result"),
 			Model: m.Model, SessionID: m.SessionID, DurationMs: now.Sub(started).Milliseconds(), Tags: m.Tags,
 			Trace: &execution.Trace{Summary: execution.TraceSummary{StartedAt: started, CompletedAt: now}}})
 	})
@@ -351,12 +349,12 @@ func (w *Writer) Close() error {
 func (w *Writer) end(r execution.Result) error {
 	defer w.store.forget(w)
 	ended := time.Now()
-	// Repeating a short run is faster than syncing its record.
+	// Short runs are not synced: repeating one is faster than syncing its record.
 	durable := ended.Sub(time.UnixMilli(w.meta.StartedAt)) >= w.store.opts.LazyIndex
 	if durable {
 		var warm sync.WaitGroup
 		defer warm.Wait()
-		warm.Go(w.store.index.warm) // opening the database takes as long as the disk takes for the rest
+		warm.Go(w.store.index.warm) // opens the database while the files are synced
 	}
 	w.mu.Lock()
 	w.stopped = true
@@ -396,7 +394,7 @@ func (w *Writer) end(r execution.Result) error {
 	_ = os.Remove(filepath.Join(w.dir, reserveName))
 	err := w.writeResult(r, durable)
 	if err != nil {
-		// The reserve has room for the head of it.
+		// The reserve has room for the most important fields.
 		short := slimResult(r, errors.Join(append(errs[:len(errs):len(errs)], fmt.Errorf("the text and trace of the result: %w", err))...))
 		if w.writeResult(short, durable) == nil {
 			note("text of the result", err, "")
@@ -413,7 +411,7 @@ func (w *Writer) end(r execution.Result) error {
 	return errors.Join(errs...)
 }
 
-// Incomplete is the key in a result's metadata for the faults of its record.
+// Incomplete is the key in a result's metadata for the errors of its record.
 const Incomplete = "recordIncomplete"
 
 const (
@@ -421,8 +419,8 @@ const (
 	reserveBytes = 8 << 10
 )
 
-// reserve keeps room for the result, before the events take it: a full disk must not turn an ended run into a lost one. If there is
-// no room, nothing is reserved.
+// reserve reserves disk space for the result before events use it: a full disk must not turn an ended run into a lost one. Without
+// space, nothing is reserved.
 func (w *Writer) reserve() {
 	if !w.reserved {
 		w.reserved = true
@@ -439,7 +437,7 @@ func (w *Writer) writeResult(r execution.Result, durable bool) error {
 	return atomicfile.Write(filepath.Join(w.dir, resultName), append(b, '\n'), 0o600, durable)
 }
 
-// slimResult is the essential part of a result, for a disk without room for all of it.
+// slimResult returns the essential part of a result, for a full disk.
 func slimResult(r execution.Result, why error) execution.Result {
 	if r.Error != nil {
 		e := *r.Error
@@ -451,7 +449,7 @@ func slimResult(r execution.Result, why error) execution.Result {
 		TurnCount: r.TurnCount, Metadata: map[string]any{Incomplete: why.Error()}}
 }
 
-// Shortfall is the error about events that are missing in the record, nil if all are there.
+// Shortfall returns an error about events that are missing in the record, nil if it is complete.
 func (w *Writer) Shortfall() error {
 	if w == nil {
 		return nil
@@ -468,7 +466,7 @@ func (w *Writer) Shortfall() error {
 	return errors.Join(errs...)
 }
 
-// Run is the run as it stands at its start, with its control path and process.
+// Run returns the run as of its start, with its control path and process.
 func (w *Writer) Run() Run {
 	if w == nil {
 		return Run{}

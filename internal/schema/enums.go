@@ -6,7 +6,7 @@ import (
 	e "github.com/drawbar/drawbar/execution"
 )
 
-// enumTypes are the Go types behind the names of execution.EnumValues; the test holds the two together.
+// enumTypes returns the Go types of the names in execution.EnumValues; a test compares the two.
 func enumTypes() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[e.ToolUseLevel](), reflect.TypeFor[e.PreferenceLevel](), reflect.TypeFor[e.SupportLevel](), reflect.TypeFor[e.TraceDepth](),

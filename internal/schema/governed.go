@@ -10,8 +10,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// governedSchema is the schema of agentxchain.json. It says what one value can be; what values say about each other, as in a
-// role that names a runtime, only the check of the program knows.
+// governedSchema returns the schema of agentxchain.json. It describes single values; relations between values, such as a role that
+// names a runtime, are checked only by the program.
 func governedSchema() *jsonschema.Schema {
 	s := ofNode(charter.Keys())
 	s.Properties["schema_version"] = &jsonschema.Schema{Enum: []any{protocol.ConfigVersion, 4}, Description: s.Properties["schema_version"].Description}
@@ -32,7 +32,7 @@ func governedSchema() *jsonschema.Schema {
 	return s
 }
 
-// ofNode is the schema of a node of the table.
+// ofNode returns the schema of a node of the table.
 func ofNode(n *shape.Node) *jsonschema.Schema {
 	s := &jsonschema.Schema{Description: n.Doc}
 	if n.Default != nil {

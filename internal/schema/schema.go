@@ -1,8 +1,8 @@
-// Package schema makes the JSON Schemas of the wire values from their Go types. The files in schema/ at the root of the
-// module are its output; its test fails when they differ.
+// Package schema generates JSON Schemas from Go types. The files in schema/ at the root of the module are its output; a test fails
+// if they differ.
 //
-// What a schema says comes from the types of package execution alone, and that of agentxchain.json from the table of keys
-// in package charter; nothing is written by hand here but the names of the files.
+// The schemas are derived from the types of package execution, that of agentxchain.json from the table of keys in package charter.
+// Only the names of the files are written here.
 package schema
 
 //go:generate go test . -run TestNoDrift -update
@@ -10,6 +10,7 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -21,7 +22,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/config"
 )
 
-// base is where a published schema is found.
+// base is the address of the published schemas.
 const base = "https://github.com/drawbar/drawbar/schema/"
 
 // Generate returns the schema files by name.
@@ -44,25 +45,8 @@ func Generate() (map[string][]byte, error) {
 			return nil, err
 		}
 	}
-	// What a person writes is closed: an unknown key is a mistake there.
-	for name, typ := range map[string]reflect.Type{"config": config.FileType(), "profile": reflect.TypeFor[execution.RunOptions]()} {
-		s, err := jsonschema.ForType(typ, &jsonschema.ForOptions{TypeSchemas: special()})
-		if err != nil {
-			return nil, fmt.Errorf("schema of %s: %w", name, err)
-		}
-		written(s)
-		if name == "profile" {
-			for o := range execution.Options() {
-				if !o.In(execution.ReachProfile) {
-					delete(s.Properties, o.Name)
-				}
-			}
-			s.Properties["$schema"] = &jsonschema.Schema{Type: "string"}
-			s.PropertyOrder = nil
-		}
-		if err := put(files, name, s); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(putConfig(files), putProfile(files)); err != nil {
+		return nil, err
 	}
 	if err := put(files, "agentxchain", governedSchema()); err != nil {
 		return nil, err
@@ -72,6 +56,43 @@ func Generate() (map[string][]byte, error) {
 		return nil, err
 	}
 	return files, put(files, "event", event)
+}
+
+// Config returns the schema of the configuration files.
+func Config() ([]byte, error) {
+	files := map[string][]byte{}
+	err := putConfig(files)
+	return files["config.json"], err
+}
+
+func putConfig(files map[string][]byte) error {
+	s, err := ofWritten(config.FileType())
+	if err != nil {
+		return fmt.Errorf("schema of config: %w", err)
+	}
+	return put(files, "config", s)
+}
+
+func putProfile(files map[string][]byte) error {
+	s, err := ofWritten(reflect.TypeFor[execution.RunOptions]())
+	if err != nil {
+		return fmt.Errorf("schema of profile: %w", err)
+	}
+	for o := range execution.Options() {
+		if !o.In(execution.ReachProfile) {
+			delete(s.Properties, o.Name)
+		}
+	}
+	s.Properties["$schema"] = &jsonschema.Schema{Type: "string"}
+	s.PropertyOrder = nil
+	return put(files, "profile", s)
+}
+
+// ofWritten returns the schema of a type that people write. It is closed: an unknown key is a mistake.
+func ofWritten(t reflect.Type) (*jsonschema.Schema, error) {
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: special()})
+	written(s)
+	return s, err
 }
 
 func put(files map[string][]byte, name string, s *jsonschema.Schema) error {
@@ -91,7 +112,7 @@ func put(files map[string][]byte, name string, s *jsonschema.Schema) error {
 	return nil
 }
 
-// special are the types whose wire form reflection does not see.
+// special returns the schemas of types whose JSON form differs from their Go type.
 func special() map[reflect.Type]*jsonschema.Schema {
 	types := map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {Description: "any JSON"},
@@ -124,8 +145,7 @@ func forType(t reflect.Type) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// written makes a schema one of values that a person writes: a policy for retries names only what differs from the default one, and
-// null is no value.
+// written changes a schema for values that people write: a retry policy may state only some fields, and null is not allowed.
 func written(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -143,7 +163,7 @@ func written(s *jsonschema.Schema) {
 	written(s.Items)
 }
 
-// open lets readers of a later minor version see fields they do not know.
+// open allows unknown fields, which a later minor version may add.
 func open(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -163,7 +183,7 @@ func openValue(s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
-// eventSchema is a choice of one object per event type.
+// eventSchema returns a schema with one object per event type.
 func eventSchema() (*jsonschema.Schema, error) {
 	all := &jsonschema.Schema{}
 	head := map[string]*jsonschema.Schema{

@@ -22,7 +22,7 @@ type UnknownKeyError struct {
 
 // Error names the key and its position.
 func (e *UnknownKeyError) Error() string {
-	text := fmt.Sprintf("there is no key %q", e.Key)
+	text := fmt.Sprintf("unknown key %q", e.Key)
 	if e.Path != "" {
 		text += " in " + e.Path
 	}

@@ -26,7 +26,7 @@ func TestDecode(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"good", `{"mode":"a","list":[{"name":"x"}],"env":{"A":"1","a":"2"},"byName":{"x":{"name":"y"}},"any":{"z":null},"name":"n","count":1}`, ""},
 		{"another case", `{"Mode":"a"}`, `"mode"`},
-		{"a letter that folds", "{\"li\u017ft\":[]}", `there is no key`},
+		{"a letter that folds", "{\"li\u017ft\":[]}", `unknown key`},
 		{"twice", `{"mode":"a","mode":"b"}`, `"mode" is there twice`},
 		{"twice by an escape", `{"mode":"a","m\u006fde":"b"}`, `"mode" is there twice`},
 		{"twice, deep", `{"any":[{"x":{"y":1,"y":2}}]}`, `any[0].x.y`},

@@ -248,7 +248,7 @@ func (a *standIn) tool(ctx context.Context, call obj) (obj, error) {
 			return nil, err
 		}
 		if !allowed {
-			return a.report(id, reason, true, "Error: "+reason), nil
+			return a.failed(id, reason), nil
 		}
 	}
 	switch name {
@@ -257,7 +257,7 @@ func (a *standIn) tool(ctx context.Context, call obj) (obj, error) {
 	case "Read":
 		b, err := os.ReadFile(text("file_path"))
 		if err != nil {
-			return a.report(id, err.Error(), true, "Error: "+err.Error()), nil
+			return a.failed(id, err.Error()), nil
 		}
 		return a.report(id, string(b), false, obj{"type": "text", "file": obj{"filePath": text("file_path"), "content": string(b), "numLines": strings.Count(string(b), "\n")}}), nil
 	case "Edit":
@@ -270,7 +270,7 @@ func (a *standIn) tool(ctx context.Context, call obj) (obj, error) {
 			err = os.WriteFile(path, []byte(strings.Replace(string(b), text("old_string"), text("new_string"), 1)), 0o600)
 		}
 		if err != nil {
-			return a.report(id, err.Error(), true, "Error: "+err.Error()), nil
+			return a.failed(id, err.Error()), nil
 		}
 		return a.report(id, "The file "+path+" has been updated.", false, obj{"filePath": path, "oldString": text("old_string"), "newString": text("new_string"),
 			"originalFile": string(b), "structuredPatch": []any{}, "userModified": false, "replaceAll": false}), nil
@@ -281,11 +281,11 @@ func (a *standIn) tool(ctx context.Context, call obj) (obj, error) {
 			err = os.WriteFile(path, []byte(text("content")), 0o600)
 		}
 		if err != nil {
-			return a.report(id, err.Error(), true, "Error: "+err.Error()), nil
+			return a.failed(id, err.Error()), nil
 		}
 		return a.report(id, "File created successfully at: "+path, false, obj{"type": "create", "filePath": path, "content": text("content"), "structuredPatch": []any{}}), nil
 	}
-	return a.report(id, "No such tool available: "+name, true, "Error: no such tool"), nil
+	return a.failed(id, "No such tool available: "+name), nil
 }
 
 func (a *standIn) bash(ctx context.Context, id any, command string) obj {
@@ -295,14 +295,16 @@ func (a *standIn) bash(ctx context.Context, id any, command string) obj {
 	}
 	out, err := cliagent.Spawn(ctx, adapter.SpawnRequest{Command: shell, Args: []string{flag, command}, Cwd: a.cwd})
 	if err != nil {
-		return a.report(id, err.Error(), true, "Error: "+err.Error())
+		return a.failed(id, err.Error())
 	}
 	if out.Code != 0 {
 		text := fmt.Sprintf("Exit code %d\n%s%s", out.Code, out.Stdout, out.Stderr)
-		return a.report(id, text, true, "Error: "+text)
+		return a.failed(id, text)
 	}
 	return a.report(id, out.Stdout, false, obj{"stdout": out.Stdout, "stderr": out.Stderr, "interrupted": false, "isImage": false})
 }
+
+func (a *standIn) failed(id any, text string) obj { return a.report(id, text, true, "Error: "+text) }
 
 func (a *standIn) report(id any, text string, failed bool, structured any) obj {
 	r := obj{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": failed}

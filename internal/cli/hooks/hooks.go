@@ -16,6 +16,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/hook"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 	"github.com/spf13/cobra"
 )
 
@@ -60,28 +61,33 @@ after yours, in the project's directory, and never replace one of yours. They ru
 	return cmd
 }
 
-// place returns the project's directory and its hook files.
-func (c *command) place() (cwd string, dirs config.Dirs, files hook.Files, err error) {
-	if cwd, err = c.app.ProjectDir(); err != nil {
-		return cwd, dirs, files, err
+// place is a project's directory with its hooks.
+type place struct {
+	cwd   string
+	dirs  config.Dirs
+	files hook.Files
+	store trust.Store
+}
+
+func (c *command) place() (p place, err error) {
+	if p.cwd, err = c.app.ProjectDir(); err != nil {
+		return p, err
 	}
-	if dirs, err = c.app.Dirs(cwd); err != nil {
-		return cwd, dirs, files, err
+	if p.dirs, err = c.app.Dirs(p.cwd); err != nil {
+		return p, err
 	}
-	return cwd, dirs, hook.FilesIn(dirs), nil
+	p.files = hook.FilesIn(p.dirs)
+	p.store, err = c.app.TrustStore()
+	return p, err
 }
 
 // chosen returns the scope of --scope or its default.
 func (c *command) chosen(dirs config.Dirs) (adapter.ConfigScope, error) {
-	switch s := adapter.ConfigScope(c.scope); {
-	case s == adapter.ScopeGlobal || s == adapter.ScopeProject:
-		return s, nil
-	case s != "":
-		return "", cli.Usage("--scope %q is not a scope of hooks", c.scope).WithHint("global or project")
-	case dirs.Found:
-		return adapter.ScopeProject, nil
+	s, err := cli.Scope(c.scope)
+	if s == "" && dirs.Found {
+		return adapter.ScopeProject, err
 	}
-	return adapter.ScopeGlobal, nil
+	return cmp.Or(s, adapter.ScopeGlobal), err
 }
 
 // native returns an agent's own hooks. For an agent without hooks, the error lists the agents that have some.
@@ -113,10 +119,11 @@ func event(entry catalog.Entry, n adapter.NativeHooks, name string) (adapter.Nat
 func (c *command) trustCommand() *cobra.Command {
 	return &cobra.Command{Use: "trust", Short: "Trust this project's hooks as they are now; see drawbar trust", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, _, files, err := c.place()
+			at, err := c.place()
 			if err != nil {
 				return err
 			}
+			files := at.files
 			list, err := files.ReadScope(adapter.ScopeProject)
 			if err != nil {
 				return err
@@ -124,15 +131,11 @@ func (c *command) trustCommand() *cobra.Command {
 			if len(list) == 0 {
 				return execution.Errorf(execution.CodeConfig, "this project has no hooks: %s is empty", files.Project)
 			}
-			store, err := c.app.TrustStore()
-			if err != nil {
-				return err
-			}
 			if id := c.app.Getenv(protocol.TurnVariable); id != "" {
 				return execution.Errorf(execution.CodeUntrusted, "trust cannot be granted from within turn %s", id).WithHint("run it yourself in a shell of your own")
 			}
 			items := files.Items(list)
-			if err := files.Trust(cmd.Context(), store, items, true); err != nil {
+			if err := files.Trust(cmd.Context(), at.store, items, true); err != nil {
 				return err
 			}
 			return c.app.Answer(map[string]any{"trusted": files.Project, "hooks": list, "items": items}, func() {
@@ -161,15 +164,12 @@ func (c *command) listCommand() *cobra.Command {
 }
 
 func (c *command) list() error {
-	_, _, files, err := c.place()
+	at, err := c.place()
 	if err != nil {
 		return err
 	}
-	store, err := c.app.TrustStore()
-	if err != nil {
-		return err
-	}
-	all, pending, err := files.Read(store)
+	files := at.files
+	all, pending, err := files.Read(at.store)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (c *command) discoverCommand() *cobra.Command {
 }
 
 func (c *command) discover(names []string) error {
-	cwd, _, _, err := c.place()
+	cwd, err := c.app.ProjectDir()
 	if err != nil {
 		return err
 	}
@@ -155,15 +156,12 @@ func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.Nat
 		return execution.HookResult{}, err
 	}
 	call.Event = e.Event
-	_, dirs, files, err := c.place()
+	at, err := c.place()
 	if err != nil {
 		return execution.HookResult{}, err
 	}
-	store, err := c.app.TrustStore()
-	if err != nil {
-		return execution.HookResult{}, err
-	}
-	list, pending, err := files.Read(store)
+	files := at.files
+	list, pending, err := files.Read(at.store)
 	if err != nil {
 		return execution.HookResult{}, err
 	}
@@ -184,7 +182,7 @@ func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.Nat
 			matching = append(matching, r)
 		}
 	}
-	return c.dispatcher(dirs).Dispatch(ctx, matching, call), nil
+	return c.dispatcher(at.dirs).Dispatch(ctx, matching, call), nil
 }
 
 func (c *command) installCommand() *cobra.Command {
@@ -229,24 +227,20 @@ The rest of that file stays the same, byte for byte. If you give a command, it i
 
 // nativePlace returns the place of an event's hook in the scope of --scope.
 func (c *command) nativePlace(entry catalog.Entry, n adapter.NativeHooks, e adapter.NativeHook) (adapter.HookPlace, error) {
-	cwd, _, _, err := c.place()
+	cwd, err := c.app.ProjectDir()
 	if err != nil {
 		return adapter.HookPlace{}, err
 	}
-	scope := adapter.ConfigScope(c.scope)
-	switch scope {
-	case "":
-		scope = adapter.ScopeGlobal // the user's settings by default
-	case adapter.ScopeGlobal, adapter.ScopeProject:
-	default:
-		return adapter.HookPlace{}, cli.Usage("--scope %q is not a scope of hooks", c.scope).WithHint("global or project")
+	scope, err := cli.Scope(c.scope)
+	if err != nil {
+		return adapter.HookPlace{}, err
 	}
 	program, err := self()
 	if err != nil {
 		return adapter.HookPlace{}, err
 	}
 	line := hookrelay.Shell(runtime.GOOS, []string{program}) + hook.Mark(entry.Descriptor.Name, e.Name)
-	return n.PlaceHook(adapter.OSHost(cliagent.Spawn), scope, cwd, e.Name, line), nil
+	return n.PlaceHook(adapter.OSHost(cliagent.Spawn), cmp.Or(scope, adapter.ScopeGlobal), cwd, e.Name, line), nil
 }
 
 // self returns how a shell can call this program: by name if PATH leads to it, otherwise by path.

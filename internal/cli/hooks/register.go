@@ -111,22 +111,19 @@ func (c *command) register(cmd *cobra.Command, r *hook.Registration, again bool)
 	if r.Agent != hook.Any {
 		r.Agent = agentName
 	}
-	cwd, dirs, files, err := c.place()
+	at, err := c.place()
 	if err != nil {
 		return done, err
 	}
-	scope, err := c.chosen(dirs)
-	if err != nil {
-		return done, err
-	}
-	store, err := c.app.TrustStore()
+	files := at.files
+	scope, err := c.chosen(at.dirs)
 	if err != nil {
 		return done, err
 	}
 	if scope == adapter.ScopeGlobal && r.Handler != hook.Builtin {
-		r.Target = absolute(r.Target, cwd)
+		r.Target = absolute(r.Target, at.cwd)
 	}
-	err = files.Change(cmd.Context(), store, scope, func(list []hook.Registration) ([]hook.Registration, error) {
+	err = files.Change(cmd.Context(), at.store, scope, func(list []hook.Registration) ([]hook.Registration, error) {
 		if i := slices.IndexFunc(list, func(h hook.Registration) bool {
 			return again && h.Agent == r.Agent && h.HookType == r.HookType && h.Handler == r.Handler && h.Target == r.Target
 		}); i >= 0 {
@@ -184,10 +181,10 @@ func (c *command) kind(r hook.Registration) (kind hook.Kind, agentName string, e
 }
 
 // find returns the scope of a registration.
-func (c *command) find(id string) (hook.Files, adapter.ConfigScope, error) {
-	_, _, files, err := c.place()
+func (c *command) find(id string) (place, adapter.ConfigScope, error) {
+	at, err := c.place()
 	if err != nil {
-		return files, "", err
+		return at, "", err
 	}
 	scopes := []adapter.ConfigScope{adapter.ScopeProject, adapter.ScopeGlobal}
 	if c.scope != "" {
@@ -195,9 +192,9 @@ func (c *command) find(id string) (hook.Files, adapter.ConfigScope, error) {
 	}
 	var in []adapter.ConfigScope
 	for _, s := range scopes {
-		list, err := files.ReadScope(s)
+		list, err := at.files.ReadScope(s)
 		if err != nil {
-			return files, "", err
+			return at, "", err
 		}
 		if slices.ContainsFunc(list, func(r hook.Registration) bool { return r.ID == id }) {
 			in = append(in, s)
@@ -205,25 +202,21 @@ func (c *command) find(id string) (hook.Files, adapter.ConfigScope, error) {
 	}
 	switch len(in) {
 	case 1:
-		return files, in[0], nil
+		return at, in[0], nil
 	case 2:
-		return files, "", cli.Usage("both you and this project have a hook %q", id).WithHint("--scope global or --scope project")
+		return at, "", cli.Usage("both you and this project have a hook %q", id).WithHint("--scope global or --scope project")
 	}
-	return files, "", execution.Errorf(execution.CodeConfig, "no hook %q is registered", id).WithHint("drawbar hooks list")
+	return at, "", execution.Errorf(execution.CodeConfig, "no hook %q is registered", id).WithHint("drawbar hooks list")
 }
 
 func (c *command) removeCommand() *cobra.Command {
 	return &cobra.Command{Use: "remove ID", Aliases: []string{"rm"}, Short: "Remove a registration", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files, scope, err := c.find(args[0])
+			at, scope, err := c.find(args[0])
 			if err != nil {
 				return err
 			}
-			store, err := c.app.TrustStore()
-			if err != nil {
-				return err
-			}
-			err = files.Change(cmd.Context(), store, scope, func(list []hook.Registration) ([]hook.Registration, error) {
+			err = at.files.Change(cmd.Context(), at.store, scope, func(list []hook.Registration) ([]hook.Registration, error) {
 				return slices.DeleteFunc(list, func(r hook.Registration) bool { return r.ID == args[0] }), nil
 			})
 			if err != nil {
@@ -238,16 +231,12 @@ func (c *command) setCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "set ID", Short: "Change a registration", Args: cli.Args(cobra.ExactArgs(1)),
 		Example: "  drawbar hooks set claude-PreToolUse --enabled=false",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files, scope, err := c.find(args[0])
-			if err != nil {
-				return err
-			}
-			store, err := c.app.TrustStore()
+			at, scope, err := c.find(args[0])
 			if err != nil {
 				return err
 			}
 			var changed hook.Registration
-			err = files.Change(cmd.Context(), store, scope, func(list []hook.Registration) ([]hook.Registration, error) {
+			err = at.files.Change(cmd.Context(), at.store, scope, func(list []hook.Registration) ([]hook.Registration, error) {
 				for i := range list {
 					if list[i].ID == args[0] {
 						t.apply(cmd, &list[i])

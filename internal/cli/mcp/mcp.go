@@ -191,7 +191,7 @@ func (c *command) servers(cmd *cobra.Command, args []string) ([]execution.MCPSer
 		if len(args) > 1 || c.url != "" || len(c.env)+len(c.headers) > 0 || c.transport != "" {
 			return nil, cli.Usage("--file takes the server names from the file").WithHint("%s AGENT --file FILE", cmd.CommandPath())
 		}
-		return cli.ReadMCPFile("--file", c.file)
+		return cli.ReadMCP("--file", c.file)
 	}
 	if len(args) < 2 {
 		return nil, cli.Usage("%s: the server has no name", cmd.CommandPath()).WithHint("%s", cmd.UseLine())

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -91,14 +92,15 @@ func file(app *cli.App, dir, scope string) (s config.Scope, path, within string,
 	if err != nil {
 		return "", "", "", err
 	}
-	switch scope {
-	case "", "global", "user":
-		return config.ScopeUser, dirs.UserFile(), "", nil
-	case "project":
-		within, err := dirs.Within(config.ScopeProject)
+	at, err := cli.Scope(scope)
+	if err != nil {
+		return "", "", "", err
+	}
+	if at == adapter.ScopeProject {
+		within, err = dirs.Within(config.ScopeProject)
 		return config.ScopeProject, dirs.ProjectFile(), within, err
 	}
-	return "", "", "", cli.Usage("--scope %q is not a scope", scope).WithHint("global or project")
+	return config.ScopeUser, dirs.UserFile(), "", nil
 }
 
 // isDuration reports whether the value of a key may be written as 90s or 20m.
@@ -200,10 +202,9 @@ func Validate(app *cli.App, dir string) error {
 
 // Schema prints the JSON Schema of the configuration files.
 func Schema(app *cli.App) error {
-	files, err := schema.Generate()
+	raw, err := schema.Config()
 	if err != nil {
 		return err
 	}
-	raw := json.RawMessage(files["config.json"])
-	return app.Answer(raw, func() { app.Printf("%s", raw) })
+	return app.Answer(json.RawMessage(raw), func() { app.Printf("%s", raw) })
 }

@@ -40,19 +40,6 @@ func open(app *cli.App) (config.Profiles, error) {
 	return cfg.Profiles(), nil
 }
 
-// scope parses --scope; global and user mean the same.
-func scope(word string) (config.Scope, error) {
-	switch word {
-	case "":
-		return "", nil
-	case "global", "user":
-		return config.ScopeUser, nil
-	case "project":
-		return config.ScopeProject, nil
-	}
-	return "", cli.Usage("--scope %q is not a scope", word).WithHint("global or project")
-}
-
 func newList(app *cli.App) *cobra.Command {
 	var where string
 	cmd := &cobra.Command{Use: "list", Short: "List profiles", Args: cli.Args(cobra.NoArgs),
@@ -63,10 +50,11 @@ func newList(app *cli.App) *cobra.Command {
 }
 
 func list(app *cli.App, where string) error {
-	s, err := scope(where)
+	scope, err := cli.Scope(where)
 	if err != nil {
 		return err
 	}
+	s := config.Scope(scope)
 	p, err := open(app)
 	if err != nil {
 		return err
@@ -140,10 +128,11 @@ func newSet(app *cli.App) *cobra.Command {
 	var where, agent string
 	cmd := &cobra.Command{Use: "set NAME [FLAGS of drawbar run]", Short: "Write a profile, replacing an existing one", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := scope(where)
+			scope, err := cli.Scope(where)
 			if err != nil {
 				return err
 			}
+			s := config.Scope(scope)
 			app.SetDir(flags.Dir())
 			p, err := open(app)
 			if err != nil {
@@ -213,10 +202,11 @@ func newDelete(app *cli.App) *cobra.Command {
 	var where string
 	cmd := &cobra.Command{Use: "delete NAME", Short: "Delete a profile (project/NAME: the project's)", Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := scope(where)
+			scope, err := cli.Scope(where)
 			if err != nil {
 				return err
 			}
+			s := config.Scope(scope)
 			p, err := open(app)
 			if err != nil {
 				return err

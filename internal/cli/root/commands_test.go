@@ -32,9 +32,9 @@ for each event; every error says where it happened and what to type next.
 // TestCommandReference holds docs/COMMANDS.md against the tree of commands.
 func TestCommandReference(t *testing.T) {
 	app := &cli.App{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Getenv: func(string) string { return "" }, Version: "test"}
-	tree := New(app)
-	tree.InitDefaultHelpCmd()
-	want := commandsHead + contents(tree) + reference(tree) + spellings()
+	all := tree(app, "")
+	all.InitDefaultHelpCmd()
+	want := commandsHead + contents(all) + reference(all) + spellings()
 	path := filepath.Join("..", "..", "..", "docs", "COMMANDS.md")
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
@@ -75,7 +75,7 @@ func TestHelpWidth(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit(New(app))
+	visit(tree(app, ""))
 }
 
 // shown reports whether a command is one that people see.

@@ -53,7 +53,7 @@ func TestMistypedCommand(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]string{"instal": "drawbar agents install", "rnu": "drawbar run", "sesions": "drawbar sessions", "xyzzy": "drawbar --help"} {
 		app := &cli.App{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }}
-		cmd := New(app)
+		cmd := tree(app, "")
 		cmd.SetArgs([]string{typed})
 		cmd.SetErr(io.Discard)
 		e, ok := errors.AsType[*execution.Error](cmd.Execute())

@@ -157,9 +157,6 @@ func named(args []string) string {
 	return ""
 }
 
-// New returns the tree of all commands.
-func New(app *cli.App) *cobra.Command { return tree(app, "") }
-
 // tree returns the root with the named command only, because building all of them takes time. If no command has that name, it
 // contains all commands: for help, completion and suggestions.
 func tree(app *cli.App, name string) *cobra.Command {

@@ -73,11 +73,11 @@ func (c *command) capability() string {
 // spots returns the folders that the flags select. For a named agent without folders, the error lists the agents that have some.
 func (c *command) spots(change bool) ([]spot, error) {
 	scopes := []adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject}
-	switch s := adapter.ConfigScope(c.scope); {
-	case s == adapter.ScopeGlobal || s == adapter.ScopeProject:
-		scopes = []adapter.ConfigScope{s}
+	switch s, err := cli.Scope(c.scope); {
+	case err != nil:
+		return nil, err
 	case s != "":
-		return nil, cli.Usage("--scope %q is not a scope", c.scope).WithHint("global or project")
+		scopes = []adapter.ConfigScope{s}
 	case change:
 		scopes = scopes[:1]
 	}

@@ -127,7 +127,7 @@ func TestRefusedFiles(t *testing.T) {
 		{"no JSON", "{", "", "config.json"},
 		{"no object", "[]", "", "object"},
 		{"unknown key", `{"timout": 1}`, "", `did you mean "timeout"`},
-		{"unknown key far from any", `{"zzzzzzzzz": 1}`, "", `no key "zzzzzzzzz"`},
+		{"unknown key far from any", `{"zzzzzzzzz": 1}`, "", `unknown key "zzzzzzzzz"`},
 		{"unknown key of an agent", `{"agents": {"claude": {"modelx": "x"}}}`, "", `did you mean "model`},
 		{"wrong type", `{"timeout": "soon"}`, "", "timeout: want a number"},
 		{"out of range", `{"maxBudgetUsd": -1}`, "", "maxBudgetUsd"},

@@ -131,9 +131,9 @@ func strict(data []byte, v any) error {
 	}
 	switch near := Nearest(unknown.Key); near {
 	case "":
-		return fmt.Errorf("there is no key %q", unknown.Key)
+		return fmt.Errorf("unknown key %q", unknown.Key)
 	case unknown.Key: // it is valid elsewhere
-		return fmt.Errorf("there is no key %q here", unknown.Key)
+		return fmt.Errorf("the key %q is not valid here", unknown.Key)
 	default:
 		return fmt.Errorf("unknown key %q; did you mean %q?", unknown.Key, near)
 	}

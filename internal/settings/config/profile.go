@@ -196,7 +196,7 @@ func (p Profiles) limits(agent string) (Options, error) {
 }
 
 func (p Profiles) notFound(name string) error {
-	e := execution.Errorf(execution.CodeProfileNotFound, "there is no profile %q", name)
+	e := execution.Errorf(execution.CodeProfileNotFound, "profile %q does not exist", name)
 	list, err := p.List("")
 	if err != nil || len(list) == 0 {
 		return e.WithHint("drawbar profiles set %s --model ...", name)
