@@ -167,13 +167,15 @@ func (w *watcher) send(id string, one watched) error {
 // runWatcher is the watcher process.
 func runWatcher() {
 	syscall.CloseOnExec(controlFD)
-	writeSmall("/proc/self/comm", watcherArg)
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP)
 	runs := map[string]watched{}
 	for {
 		o, ok := receiveOrder()
 		if !ok {
 			break
+		}
+		if len(runs) == 0 {
+			writeSmall("/proc/self/comm", watcherArg) // from now on it has something to watch
 		}
 		if o.mark == "" {
 			delete(runs, o.path)
