@@ -74,7 +74,7 @@ func (s *Store) List(f Filter) ([]Run, error) {
 		return nil, fmt.Errorf("list runs: limit %d is negative", f.Limit)
 	}
 	var runs []Run
-	err := s.read(func(db *sql.DB) (err error) {
+	err := s.read(func(db *sql.DB) error {
 		where, args := f.where()
 		query := `SELECT id, agent, model, session, project, parent, cwd, prompt, tags, approval, detached, state, status, exit_reason,
 			error_code, started, ended, duration, turns, has_cost, usd, unpriced, cost_source, input, output, thinking, cache_read, cache_write, settled
@@ -88,20 +88,12 @@ func (s *Store) List(f Filter) ([]Run, error) {
 			args = append(args, f.Limit)
 			size = min(size, f.Limit)
 		}
-		rows, err := db.Query(query, args...)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, rows.Close()) }()
 		runs = make([]Run, 0, size)
-		for rows.Next() {
+		return each(db, query, args, func(rows *sql.Rows) error {
 			run, err := s.scan(rows)
-			if err != nil {
-				return err
-			}
 			runs = append(runs, run)
-		}
-		return rows.Err()
+			return err
+		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)

@@ -2,7 +2,6 @@ package runstore
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -12,13 +11,8 @@ import (
 // SessionTags returns the tags of the runs in each session, by agent:session.
 func (s *Store) SessionTags() (map[string][]string, error) {
 	tags := map[string][]string{}
-	err := s.read(func(db *sql.DB) (err error) {
-		rows, err := db.Query(`SELECT DISTINCT agent, session, tag FROM runs JOIN run_tags ON run = id WHERE session <> '' ORDER BY tag`)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, rows.Close()) }()
-		for rows.Next() {
+	err := s.read(func(db *sql.DB) error {
+		return each(db, `SELECT DISTINCT agent, session, tag FROM runs JOIN run_tags ON run = id WHERE session <> '' ORDER BY tag`, nil, func(rows *sql.Rows) error {
 			var agent, session, tag string
 			if err := rows.Scan(&agent, &session, &tag); err != nil {
 				return err
@@ -30,8 +24,8 @@ func (s *Store) SessionTags() (map[string][]string, error) {
 			if !slices.Contains(tags[id], tag) {
 				tags[id] = append(tags[id], tag)
 			}
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the tags of sessions: %w", err)

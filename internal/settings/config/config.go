@@ -17,10 +17,8 @@ import (
 // Scope is a layer of the configuration.
 type Scope string
 
-// The layers, strongest first.
+// The layers below flags and profiles, strongest first.
 const (
-	ScopeFlag        Scope = "flag"
-	ScopeProfile     Scope = "profile"
 	ScopeEnvironment Scope = "environment"
 	ScopeProject     Scope = "project"
 	ScopeUser        Scope = "global"
