@@ -150,36 +150,8 @@ func Git(ctx context.Context, w *workspace.Workspace, v *ledger.View) (History, 
 			h.Heads = append(h.Heads, c.Head)
 		}
 	}
-	at := map[string]bool{}
-	for _, c := range list {
-		at[c.Commit], at[c.Rebased] = true, true
-	}
-	var ask []string
-	for _, c := range r.claims {
-		if !at[c.commit] {
-			ask = append(ask, c.commit)
-		}
-	}
-	if len(ask) > 0 {
-		there, err := w.Unreachable(ctx, ask)
-		if err != nil {
-			return h, err
-		}
-		for _, c := range r.claims {
-			exists, out := there[c.commit]
-			if !out {
-				continue
-			}
-			f, err := judge(ctx, w, &r, c, exists, list)
-			if err != nil {
-				return h, err
-			}
-			if last := v.State.LastCompletedTurnID; f.Kind == Uncommitted && v.Pending != "" && last != nil && *last == c.turn {
-				f.Kind, f.Broken, f.Do = Pending, false, "drawbar govern step"
-				f.Message = fmt.Sprintf("turn %s was interrupted before its checkpoint %.12s was made", c.turn, c.commit)
-			}
-			h.Findings = append(h.Findings, f)
-		}
+	if h.Findings, err = forwards(ctx, w, v, &r, list); err != nil {
+		return h, err
 	}
 	h.Findings = append(h.Findings, backwards(&r, list)...)
 	slices.SortStableFunc(h.Findings, func(a, b Finding) int {
@@ -192,6 +164,43 @@ func Git(ctx context.Context, w *workspace.Workspace, v *ledger.View) (History, 
 		return 1
 	})
 	return h, nil
+}
+
+// forwards compares what the record says with the commits.
+func forwards(ctx context.Context, w *workspace.Workspace, v *ledger.View, r *record, list []workspace.CheckpointCommit) (found []Finding, err error) {
+	at := map[string]bool{}
+	for _, c := range list {
+		at[c.Commit], at[c.Rebased] = true, true
+	}
+	var ask []string
+	for _, c := range r.claims {
+		if !at[c.commit] {
+			ask = append(ask, c.commit)
+		}
+	}
+	if len(ask) == 0 {
+		return nil, nil
+	}
+	there, err := w.Unreachable(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range r.claims {
+		exists, out := there[c.commit]
+		if !out {
+			continue
+		}
+		f, err := judge(ctx, w, r, c, exists, list)
+		if err != nil {
+			return nil, err
+		}
+		if last := v.State.LastCompletedTurnID; f.Kind == Uncommitted && v.Pending != "" && last != nil && *last == c.turn {
+			f.Kind, f.Broken, f.Do = Pending, false, "drawbar govern step"
+			f.Message = fmt.Sprintf("turn %s was interrupted before its checkpoint %.12s was made", c.turn, c.commit)
+		}
+		found = append(found, f)
+	}
+	return found, nil
 }
 
 // judge determines what happened to a checkpoint that is not below HEAD.

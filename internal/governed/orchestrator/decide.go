@@ -268,25 +268,20 @@ func (e *Local) Resume(ctx context.Context, o govern.StepOptions) (govern.Report
 		return govern.Report{}, err
 	}
 	o.Resume = true
-	j, rep, _, err := e.begin(ctx, o)
-	if err != nil {
-		return govern.Report{}, err
-	}
-	if rep != nil {
-		return *rep, nil
-	}
-	return e.ready(ctx, j)
+	return e.prepare(ctx, o)
 }
 
 // Assign prepares the next turn, without clearing a block and without running it.
 func (e *Local) Assign(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
 	o.Resume = false
+	return e.prepare(ctx, o)
+}
+
+// prepare makes a turn ready without running it.
+func (e *Local) prepare(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
 	j, rep, _, err := e.begin(ctx, o)
-	if err != nil {
-		return govern.Report{}, err
-	}
-	if rep != nil {
-		return *rep, nil
+	if err != nil || rep != nil {
+		return orEmpty(rep), err
 	}
 	return e.ready(ctx, j)
 }

@@ -73,20 +73,6 @@ func same(app *cli.App, govern *cobra.Command, name string, c Command) *cobra.Co
 	if target == govern {
 		panic("alias: " + name + " has no target")
 	}
-	fill := func(args []string) []string {
-		var out []string
-		used := false
-		for _, w := range words {
-			if before, after, ok := strings.Cut(w, "%"); ok && len(args) > 0 {
-				w, used = before+args[0]+after, true
-			}
-			out = append(out, w)
-		}
-		if used {
-			args = args[1:]
-		}
-		return append(out, args...)
-	}
 	wants := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "%") })
 	use := name + strings.TrimPrefix(target.Use, target.Name())
 	if wants {
@@ -104,7 +90,7 @@ func same(app *cli.App, govern *cobra.Command, name string, c Command) *cobra.Co
 			if wants && len(args) != 1 {
 				return cli.Usage("%s needs exactly one ID", cmd.CommandPath()).WithHint("%s", cmd.UseLine())
 			}
-			return target.Args(cmd, fill(args))
+			return target.Args(cmd, fill(words, args))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.Present && len(args) == 0 {
@@ -114,7 +100,7 @@ func same(app *cli.App, govern *cobra.Command, name string, c Command) *cobra.Co
 				}
 				args = []string{phase}
 			}
-			return target.RunE(cmd, fill(args))
+			return target.RunE(cmd, fill(words, args))
 		},
 	}
 	if len(words) == 0 {
@@ -122,6 +108,17 @@ func same(app *cli.App, govern *cobra.Command, name string, c Command) *cobra.Co
 	}
 	cmd.Flags().AddFlagSet(target.Flags())
 	return cmd
+}
+
+// fill puts the arguments behind the words; the first replaces % in them.
+func fill(words, args []string) []string {
+	out, rest := slices.Clone(words), args
+	for i, w := range words {
+		if before, after, ok := strings.Cut(w, "%"); ok && len(args) > 0 {
+			out[i], rest = before+args[0]+after, args[1:]
+		}
+	}
+	return append(out, rest...)
 }
 
 // presentPhase is the phase of the run, or the first phase before any run.

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -51,6 +52,10 @@ func gates(app *cli.App) *cobra.Command {
 					return e.WithHint("%s declares none", protocol.ConfigFile)
 				}
 			}
+			history, err := v.History(v.State.ID())
+			if err != nil {
+				return err
+			}
 			list := []gateView{}
 			for _, phase := range p.Config.Phases() {
 				routed, _ := p.Config.Phase(phase)
@@ -58,40 +63,34 @@ func gates(app *cli.App) *cobra.Command {
 				if !ok || len(args) > 0 && args[0] != routed.ExitGate {
 					continue
 				}
-				files, told, err := project.GateFiles(root, p.Config, phase)
+				x, err := viewOf(app, p, governance.Run{Config: p.Config, State: v.State, History: history}, phase, routed.ExitGate, g)
 				if err != nil {
 					return err
-				}
-				for _, w := range told {
-					app.Warnf("%s", w)
-				}
-				history, err := v.History(v.State.ID())
-				if err != nil {
-					return err
-				}
-				x := gateView{Phase: phase, Gate: routed.ExitGate, Status: v.State.PhaseGateStatus.At(routed.ExitGate), Present: phase == v.State.Phase,
-					Verification: g.RequiresVerificationPass, Human: g.AsksPerson(), Approvers: g.Approvers, Approvals: g.Approvals(), Credentialed: g.Credentialed,
-					Files: nonNil(gate.Inspect(gate.Input{Config: p.Config, Phase: phase, Files: files, History: history, Prior: v.State.PriorSignOffs}))}
-				if x.Present {
-					x.Objections = governance.BlockingObjections(governance.Run{Config: p.Config, State: v.State, History: history})
-				}
-				for _, a := range g.GateActions {
-					x.Actions = append(x.Actions, a.Run)
-				}
-				if t := v.State.PendingTransition; t != nil && t.Gate == x.Gate {
-					x.Pending = true
-				}
-				if e := v.State.PendingCompletion; e != nil && e.Gate == x.Gate {
-					x.Pending = true
-				}
-				if x.Status == "" {
-					x.Status = protocol.GatePending
 				}
 				list = append(list, x)
 			}
 			return app.Answer(list, func() { printGates(app, list) })
 		},
 	}
+}
+
+func viewOf(app *cli.App, p *project.Project, run governance.Run, phase, id string, g protocol.Gate) (gateView, error) {
+	files, told, err := project.GateFiles(p.Root, p.Config, phase)
+	for _, w := range told {
+		app.Warnf("%s", w)
+	}
+	st := run.State
+	x := gateView{Phase: phase, Gate: id, Status: cmp.Or(st.PhaseGateStatus.At(id), protocol.GatePending), Present: phase == st.Phase,
+		Verification: g.RequiresVerificationPass, Human: g.AsksPerson(), Approvers: g.Approvers, Approvals: g.Approvals(), Credentialed: g.Credentialed,
+		Files:   nonNil(gate.Inspect(gate.Input{Config: p.Config, Phase: phase, Files: files, History: run.History, Prior: st.PriorSignOffs})),
+		Pending: st.PendingTransition != nil && st.PendingTransition.Gate == id || st.PendingCompletion != nil && st.PendingCompletion.Gate == id}
+	if x.Present {
+		x.Objections = governance.BlockingObjections(run)
+	}
+	for _, a := range g.GateActions {
+		x.Actions = append(x.Actions, a.Run)
+	}
+	return x, err
 }
 
 func printGates(app *cli.App, list []gateView) {

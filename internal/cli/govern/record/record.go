@@ -97,11 +97,7 @@ func history(app *cli.App) *cobra.Command {
 				return role != "" && h.Role != role || status != "" && h.Status != status
 			}), f.limit)
 			return view.List(app, entries, "no turn is accepted yet", "TURN\tROLE\tPHASE\tSTATUS\tACCEPTED\tCOST\tSUMMARY", func(h protocol.HistoryEntry) []string {
-				usd := 0.0
-				if h.Cost != nil {
-					usd = h.Cost.USD
-				}
-				return []string{h.TurnID, h.Role, h.Phase, h.Status, at(h.AcceptedAt), dollars(usd), oneLine(h.Summary)}
+				return []string{h.TurnID, h.Role, h.Phase, h.Status, at(h.AcceptedAt), costOf(h), oneLine(h.Summary)}
 			})
 		},
 	}

@@ -187,21 +187,6 @@ func (r *runReport) note(e protocol.Event) {
 func page(r runReport) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	table := func(title string, head []string, n int, row func(int) []string) {
-		if n == 0 {
-			return
-		}
-		line("\n## %s\n", title)
-		line("| %s |", strings.Join(head, " | "))
-		line("|%s", strings.Repeat("---|", len(head)))
-		for i := range n {
-			cells := row(i)
-			for j, c := range cells {
-				cells[j] = cmp.Or(strings.ReplaceAll(oneLine(c), "|", `\|`), "-")
-			}
-			line("| %s |", strings.Join(cells, " | "))
-		}
-	}
 	line("# %s: run %s\n", cmp.Or(r.Project.Name, r.Project.ID), r.Run.RunID)
 	line("* status: %s", cmp.Or(string(r.Run.Status), "unknown"))
 	if r.Run.Blocked != "" {
@@ -217,35 +202,26 @@ func page(r runReport) string {
 	for gate, status := range r.Gates.All() {
 		line("* gate %s: %s", gate, status)
 	}
-	table("Turns", []string{"turn", "role", "phase", "status", "verification", "accepted", "took", "cost", "files", "summary"}, len(r.Turns), func(i int) []string {
-		h, took, usd := r.Turns[i], "", 0.0
+	turns := func(h protocol.HistoryEntry) []string {
+		took := ""
 		if h.DurationMS > 0 {
 			took = view.Duration(h.DurationMS)
 		}
-		if h.Cost != nil {
-			usd = h.Cost.USD
-		}
-		return []string{h.TurnID, h.Role, h.Phase, h.Status, h.NormalizedVerification.Status, at(h.AcceptedAt), took, dollars(usd), strings.Join(h.FilesChanged, ", "), h.Summary}
-	})
-	table("Decisions", []string{"id", "role", "category", "status", "statement", "rationale"}, len(r.Decisions), func(i int) []string {
-		d := r.Decisions[i]
+		return []string{h.TurnID, h.Role, h.Phase, h.Status, h.NormalizedVerification.Status, at(h.AcceptedAt), took, costOf(h), strings.Join(h.FilesChanged, ", "), h.Summary}
+	}
+	section(&b, "Turns", "turn | role | phase | status | verification | accepted | took | cost | files | summary", r.Turns, turns)
+	section(&b, "Decisions", "id | role | category | status | statement | rationale", r.Decisions, func(d protocol.LedgerDecision) []string {
 		return []string{d.ID, d.Role, d.Category, d.Status, d.Statement, d.Rationale}
 	})
-	table("Objections", []string{"id", "severity", "status", "role", "against", "statement", "last word"}, len(r.Objections), func(i int) []string {
-		o := r.Objections[i]
-		last := o.Words[len(o.Words)-1]
+	section(&b, "Objections", "id | severity | status | role | against | statement | last word", r.Objections, func(o governance.ObjectionStory) []string {
 		said := ""
-		if len(o.Words) > 1 {
+		if last := o.Words[len(o.Words)-1]; len(o.Words) > 1 {
 			said = cmp.Or(last.By, last.Role) + ": " + last.Text
 		}
 		return []string{o.ID, o.Severity, o.Status, o.Role, o.AgainstTurnID, o.Statement, said}
 	})
-	table("Who decided", []string{"when", "who", "what", "why"}, len(r.Rulings), func(i int) []string {
-		d := r.Rulings[i]
-		return []string{at(d.At), d.By, d.What, d.Why}
-	})
-	table("Problems along the way", []string{"when", "what", "turn", "why"}, len(r.Stops), func(i int) []string {
-		e := r.Stops[i]
+	section(&b, "Who decided", "when | who | what | why", r.Rulings, func(d ruling) []string { return []string{at(d.At), d.By, d.What, d.Why} })
+	section(&b, "Problems along the way", "when | what | turn | why", r.Stops, func(e protocol.Event) []string {
 		turn := ""
 		if e.Turn != nil {
 			turn = e.Turn.TurnID
@@ -253,6 +229,21 @@ func page(r runReport) string {
 		return []string{at(e.Timestamp), strings.ReplaceAll(e.EventType, "_", " "), turn, whyOf(e)}
 	})
 	return b.String()
+}
+
+// section writes a list as a titled table; nothing for an empty one.
+func section[T any](b *strings.Builder, title, head string, list []T, row func(T) []string) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n| %s |\n|%s\n", title, head, strings.Repeat("---|", strings.Count(head, "|")+1))
+	for _, x := range list {
+		cells := row(x)
+		for j, c := range cells {
+			cells[j] = cmp.Or(strings.ReplaceAll(oneLine(c), "|", `\|`), "-")
+		}
+		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+	}
 }
 
 // whyOf is the reason in an event.

@@ -96,6 +96,13 @@ func listRuns(app *cli.App, v *ledger.View, status string, limit int) error {
 	})
 }
 
+func costOf(h protocol.HistoryEntry) string {
+	if h.Cost == nil {
+		return "-"
+	}
+	return dollars(h.Cost.USD)
+}
+
 // dollars formats a sum; a missing one is a dash.
 func dollars(usd float64) string {
 	if usd == 0 {

@@ -1,11 +1,13 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -37,13 +39,8 @@ func initialize(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(args) > 0 {
-				dir = args[0]
-			}
-			if dir != "" && !filepath.IsAbs(dir) {
+			if dir = cmp.Or(view.First(args), dir); !filepath.IsAbs(dir) {
 				dir = filepath.Join(base, dir)
-			} else if dir == "" {
-				dir = base
 			}
 			if o.Approve != "" && o.Agent == "" {
 				return cli.Usage("--approve needs --agent").WithHint("drawbar govern init --agent claude --approve %s", o.Approve)
@@ -68,7 +65,7 @@ func initialize(app *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Template, "template", "generic", "template: "+templateNames())
+	f.StringVar(&o.Template, "template", "generic", "template: "+strings.Join(templateNames(), ", "))
 	f.StringVar(&o.Name, "name", "", "project name (default: the folder's name)")
 	f.StringVar(&o.ID, "id", "", "project id (default: derived from its name)")
 	f.StringVar(&o.Goal, "goal", "", "goal of the project, at most 500 characters")
@@ -92,15 +89,12 @@ func known(app *cli.App, name string) error {
 	return err
 }
 
-func templateNames() string {
-	text := ""
-	for i, t := range project.Templates() {
-		if i > 0 {
-			text += ", "
-		}
-		text += t.ID
+func templateNames() []string {
+	var names []string
+	for _, t := range project.Templates() {
+		names = append(names, t.ID)
 	}
-	return text
+	return names
 }
 
 // made is the answer of init.

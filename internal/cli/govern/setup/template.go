@@ -147,11 +147,7 @@ func templateSet(app *cli.App) *cobra.Command {
 			"template in\nagentxchain.json and in the record. No file is replaced, and no text is removed. Templates with their own " +
 			"team (generic,\nfull-local-cli) are for new projects.",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var names []string
-			for _, t := range project.Templates() {
-				names = append(names, t.ID)
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
+			return templateNames(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := view.Project(app)

@@ -86,6 +86,13 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 		o.Class, o.Detail = ClassNoOutput, fmt.Sprintf("%s was stopped: no sign of life within %s of its start", d.Runtime.Agent, govern.Took(a.deps.Now().Sub(j.begun)))
 		return o, nil
 	}
+	a.unstaged(&o, d, order, r, unread)
+	return o, nil
+}
+
+// unstaged says why a run that ended by itself left no result. unread is why its answer is not one.
+func (a *agentRuntime) unstaged(o *Outcome, d Dispatch, order order, r ran, unread error) {
+	well := r.Status == execution.StatusCompleted
 	switch {
 	case well && order.structured:
 		o.Class, o.Transient = ClassExtraction, true
@@ -113,7 +120,6 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 			o.Class = classOf(execution.CodeTurnLimit)
 		}
 	}
-	return o, nil
 }
 
 // asked is an agent's question in one line.
