@@ -42,16 +42,8 @@ func initialize(app *cli.App) *cobra.Command {
 			if dir = cmp.Or(view.First(args), dir); !filepath.IsAbs(dir) {
 				dir = filepath.Join(base, dir)
 			}
-			if o.Approve != "" && o.Agent == "" {
-				return cli.Usage("--approve needs --agent").WithHint("drawbar govern init --agent claude --approve %s", o.Approve)
-			}
-			if o.Approve != "" && !slices.Contains([]string{protocol.ApprovePrompt, protocol.ApproveYolo, protocol.ApproveDeny}, o.Approve) {
-				return cli.Usage("--approve %q is not supported", o.Approve).WithHint("use prompt, yolo or deny")
-			}
-			if o.Agent != "" {
-				if err := known(app, o.Agent); err != nil {
-					return err
-				}
+			if err := agentOptions(app, o); err != nil {
+				return err
 			}
 			if !yes && cli.IsTerminal(app.In) && !app.JSON && o.Goal == "" {
 				app.Notef("What is the goal of the project? (one line, or Enter)")
@@ -80,12 +72,20 @@ func initialize(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-func known(app *cli.App, name string) error {
+func agentOptions(app *cli.App, o project.ScaffoldOptions) error {
+	switch {
+	case o.Approve != "" && o.Agent == "":
+		return cli.Usage("--approve needs --agent").WithHint("drawbar govern init --agent claude --approve %s", o.Approve)
+	case o.Approve != "" && !slices.Contains([]string{protocol.ApprovePrompt, protocol.ApproveYolo, protocol.ApproveDeny}, o.Approve):
+		return cli.Usage("--approve %q is not supported", o.Approve).WithHint("use prompt, yolo or deny")
+	case o.Agent == "":
+		return nil
+	}
 	c, err := app.Client()
 	if err != nil {
 		return err
 	}
-	_, err = c.Adapters().Get(name)
+	_, err = c.Adapters().Get(o.Agent)
 	return err
 }
 

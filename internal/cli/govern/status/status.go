@@ -36,6 +36,43 @@ func New(app *cli.App) *cobra.Command {
 func print(app *cli.App, s govern.Status, now time.Time) {
 	app.Printf("%s  %s\n", s.Project.Name, s.Root)
 	field := func(name, format string, args ...any) { app.Printf("  %-9s %s\n", name, fmt.Sprintf(format, args...)) }
+	progress(s, field)
+	for _, t := range s.Turns {
+		turn(app, t, now)
+	}
+	attention(s, field)
+	if s.Budget.RemainingUSD != nil {
+		field("budget", "$%.4f spent, $%.4f left", s.Budget.SpentUSD, *s.Budget.RemainingUSD)
+	} else if s.Budget.SpentUSD > 0 {
+		field("spent", "$%.4f", s.Budget.SpentUSD)
+	}
+	if s.LastTurn != "" {
+		field("last", "%s  %.12s", s.LastTurn, s.LastCommit)
+	}
+	if s.NextRole != "" && s.Status != "blocked" && s.Status != "paused" {
+		field("role", "%s %s", s.NextRole, s.NextWhy)
+	}
+	view.Permissions(s.Permissions, func(line string) { field("agent", "%s", line) })
+	if s.Holder != nil {
+		field("lock", "%s (process %d) has been writing the record since %s", s.Holder.Owner, s.Holder.PID, s.Holder.Since.Local().Format(time.TimeOnly))
+	}
+	if s.Unfinished != "" {
+		field("", "the transaction %s was interrupted; the next command finishes it", s.Unfinished)
+	}
+	if n := len(s.Warnings); n > 0 {
+		field("config", "%d notes: drawbar govern validate", n)
+	}
+	for _, n := range s.Notes {
+		field("note", "%s", n)
+	}
+	if s.NotTrusted != "" {
+		field("trust", "not trusted: nothing in this project runs; review it: drawbar trust %s", s.Root)
+	}
+	field("next", "%s", s.Next)
+}
+
+// progress prints the run, its phase and its gates.
+func progress(s govern.Status, field func(name, format string, args ...any)) {
 	if s.RunID == "" {
 		field("run", "none yet")
 	} else {
@@ -56,9 +93,10 @@ func print(app *cli.App, s govern.Status, now time.Time) {
 			field("", "- %s", why)
 		}
 	}
-	for _, t := range s.Turns {
-		turn(app, t, now)
-	}
+}
+
+// attention prints what needs a person: a pending gate, a block, objections.
+func attention(s govern.Status, field func(name, format string, args ...any)) {
 	if s.Pending != "" {
 		who := "a person"
 		if len(s.Approvers) > 0 {
@@ -83,38 +121,6 @@ func print(app *cli.App, s govern.Status, now time.Time) {
 	if n := len(s.Objections); n > 0 {
 		field("", "%d open: drawbar govern objections --open", n)
 	}
-	if s.Budget.RemainingUSD != nil {
-		field("budget", "$%.4f spent, $%.4f left", s.Budget.SpentUSD, *s.Budget.RemainingUSD)
-	} else if s.Budget.SpentUSD > 0 {
-		field("spent", "$%.4f", s.Budget.SpentUSD)
-	}
-	if s.LastTurn != "" {
-		commit := s.LastCommit
-		if len(commit) > 12 {
-			commit = commit[:12]
-		}
-		field("last", "%s  %s", s.LastTurn, commit)
-	}
-	if s.NextRole != "" && s.Status != "blocked" && s.Status != "paused" {
-		field("role", "%s %s", s.NextRole, s.NextWhy)
-	}
-	view.Permissions(s.Permissions, func(line string) { field("agent", "%s", line) })
-	if s.Holder != nil {
-		field("lock", "%s (process %d) has been writing the record since %s", s.Holder.Owner, s.Holder.PID, s.Holder.Since.Local().Format(time.TimeOnly))
-	}
-	if s.Unfinished != "" {
-		field("", "the transaction %s was interrupted; the next command finishes it", s.Unfinished)
-	}
-	if n := len(s.Warnings); n > 0 {
-		field("config", "%d notes: drawbar govern validate", n)
-	}
-	for _, n := range s.Notes {
-		field("note", "%s", n)
-	}
-	if s.NotTrusted != "" {
-		field("trust", "not trusted: nothing in this project runs; review it: drawbar trust %s", s.Root)
-	}
-	field("next", "%s", s.Next)
 }
 
 func turn(app *cli.App, t govern.TurnStatus, now time.Time) {
