@@ -44,11 +44,11 @@ func (in AcceptTurn) apply(s *step) *Refused {
 	if r != nil {
 		return r
 	}
-	if faults := append(ObjectionFaults(s.run.Config, a.turn.AssignedRole, a.result), ReviewFaults(a.turn, a.result)...); len(faults) > 0 {
+	if faults := append(objectionFaults(s.run.Config, a.turn.AssignedRole, a.result), reviewFaults(a.turn, a.result)...); len(faults) > 0 {
 		s.notAccepted(a.turn, CodeProtocolError, protocol.StageProtocol, faults)
 		return nil
 	}
-	if faults := OverrideFaults(s.run, a.turn.AssignedRole, a.result.Decisions); len(faults) > 0 {
+	if faults := overrideFaults(s.run, a.turn.AssignedRole, a.result.Decisions); len(faults) > 0 {
 		s.notAccepted(a.turn, CodeOverride, "", faults)
 		return nil
 	}

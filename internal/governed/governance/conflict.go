@@ -10,10 +10,10 @@ import (
 // maxConflicts is the number of conflicts of a turn after which a person has to resolve them.
 const maxConflicts = 3
 
-// DetectConflict compares a turn's files with those of turns accepted since it was assigned, or since its last attempt
+// detectConflict compares a turn's files with those of turns accepted since it was assigned, or since its last attempt
 // began. Files that the same role changed again are not a conflict: they are returned as forward. Without a conflict it
 // returns nil.
-func DetectConflict(run Run, t *protocol.Turn, files []string) (c *protocol.Conflict, forward []string) {
+func detectConflict(run Run, t *protocol.Turn, files []string) (c *protocol.Conflict, forward []string) {
 	owners := map[string][]string{} // file to the roles of the turns that changed it since
 	var since []protocol.HistoryEntry
 	for _, h := range accepted(run.History) {
@@ -99,7 +99,7 @@ func owns(run Run, role, file string) bool {
 
 // conflicts checks a turn against the turns accepted meanwhile; true if it is in conflict and stays active.
 func (s *step) conflicts(a *acceptance) bool {
-	c, forward := DetectConflict(s.run, a.turn, a.files)
+	c, forward := detectConflict(s.run, a.turn, a.files)
 	a.forward = forward
 	if len(a.MergeConflicts) > 0 {
 		if c == nil {

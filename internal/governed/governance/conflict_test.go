@@ -121,7 +121,7 @@ func TestForwardRevisions(t *testing.T) {
 			t.Parallel()
 			mine := *turn
 			mine.AssignedRole = tc.role
-			got, forward := DetectConflict(Run{Config: c, History: []protocol.HistoryEntry{tc.history}}, &mine, tc.files)
+			got, forward := detectConflict(Run{Config: c, History: []protocol.HistoryEntry{tc.history}}, &mine, tc.files)
 			var files []string
 			if got != nil {
 				files = got.ConflictingFiles

@@ -119,9 +119,9 @@ func (n *numbers) next() string {
 	return fmt.Sprintf("%s%03d", n.prefix, n.last)
 }
 
-// OverrideFaults lists the overrides that are not allowed. The target must be active. The same role may always
+// overrideFaults lists the overrides that are not allowed. The target must be active. The same role may always
 // override; another one needs at least the target's authority if both roles have one. A person has 100.
-func OverrideFaults(run Run, role string, decisions []protocol.Decision) []string {
+func overrideFaults(run Run, role string, decisions []protocol.Decision) []string {
 	var faults []string
 	taken := map[string]string{}
 	for _, d := range decisions {

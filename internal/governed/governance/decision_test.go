@@ -251,7 +251,7 @@ func TestTheChallengeRule(t *testing.T) {
 			turn := w.turn(tc.role)
 			w.accept(turn, silent)
 			n, failed := find[NotAccepted](w.effects)
-			if failed != tc.must || MustObject(tc.config, tc.role) != tc.must {
+			if failed != tc.must || mustObject(tc.config, tc.role) != tc.must {
 				t.Fatalf("not accepted: %v, %+v", failed, n)
 			}
 			if failed && n.Code != CodeProtocolError {

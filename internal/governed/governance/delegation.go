@@ -153,9 +153,9 @@ func (s *step) dueReview(parent, role string) *protocol.PendingReview {
 	return rev
 }
 
-// ReviewFaults lists what a turn with delegations must not do: a review does not advance the run while a required
+// reviewFaults lists what a turn with delegations must not do: a review does not advance the run while a required
 // decision is missing, a child does not delegate further, and a delegating turn does not end the run.
-func ReviewFaults(t *protocol.Turn, r *protocol.TurnResult) []string {
+func reviewFaults(t *protocol.Turn, r *protocol.TurnResult) []string {
 	var faults []string
 	if len(r.Delegations) > 0 && r.Completion() {
 		faults = append(faults, "a turn that delegates cannot request the end of the run")

@@ -118,7 +118,7 @@ func TestWhatATurnWithDelegationsMayNotDo(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got := strings.Join(ReviewFaults(&tc.turn, &tc.r), " ")
+			got := strings.Join(reviewFaults(&tc.turn, &tc.r), " ")
 			if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
 				t.Errorf("got %q", got)
 			}

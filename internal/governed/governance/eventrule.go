@@ -17,11 +17,11 @@ func DecodeEvent(data []byte) (protocol.Event, *Refused) {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return e, refuse(CodeInvalidEvent, "drawbar govern events", "the event cannot be read: %v", err)
 	}
-	return e, ValidateEvent(e)
+	return e, validateEvent(e)
 }
 
-// ValidateEvent returns what an event of the record lacks.
-func ValidateEvent(e protocol.Event) *Refused {
+// validateEvent returns what an event of the record lacks.
+func validateEvent(e protocol.Event) *Refused {
 	bad := func(field, format string, args ...any) *Refused {
 		return refuse(CodeInvalidEvent, "drawbar govern events", format, args...).with("field", field)
 	}

@@ -58,8 +58,8 @@ func guardRole(run Run, role string) *Refused {
 	return nil
 }
 
-// Concurrency is how many turns may be active at once in the current phase: 1 to 4.
-func Concurrency(run Run) int {
+// concurrency is how many turns may be active at once in the current phase: 1 to 4.
+func concurrency(run Run) int {
 	p, _ := run.Config.Phase(run.State.Phase)
 	return min(maxConcurrent, p.Concurrency())
 }
@@ -84,7 +84,7 @@ func guardConcurrency(run Run, role string) *Refused {
 	if len(active) == 0 {
 		return nil
 	}
-	limit := Concurrency(run)
+	limit := concurrency(run)
 	if limit == 1 {
 		return refuse(CodeTurnActive, turnCommand(st, st.ActiveTurns.At(active[0])), "turn %s of %s is active, and phase %s allows one turn at a time",
 			active[0], st.ActiveTurns.At(active[0]).AssignedRole, st.Phase).with("turn_id", active[0])

@@ -203,7 +203,7 @@ func TestConcurrencyIsAtMostFour(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[string]int{"1": 1, "4": 4, "9": 4, "0": 1, "2.5": 1, `"x"`: 1} {
 		c := config(t, `"allowed_next_roles": ["dev", "qa", "human"], "exit_gate": "built"`, strings.Replace(parallel, "2", n, 1))
-		if got := Concurrency(Run{Config: c, State: protocol.State{Phase: "implementation"}}); got != want {
+		if got := concurrency(Run{Config: c, State: protocol.State{Phase: "implementation"}}); got != want {
 			t.Errorf("max_concurrent_turns %s lets %d be active, want %d", n, got, want)
 		}
 	}

@@ -7,16 +7,16 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// MustObject reports whether a turn of the role needs an objection to be valid: a reviewer's, unless the rules disable
+// mustObject reports whether a turn of the role needs an objection to be valid: a reviewer's, unless the rules disable
 // that, and any turn of a first-edition role.
-func MustObject(c *protocol.Config, role string) bool {
+func mustObject(c *protocol.Config, role string) bool {
 	r := c.Roles.At(role)
 	return r.FirstEdition() || r.WriteAuthority == protocol.ReviewOnly && c.Rules.Challenge()
 }
 
 // ObjectionFaults checks a result against the challenge rule.
-func ObjectionFaults(c *protocol.Config, role string, r *protocol.TurnResult) []string {
-	if len(r.Objections) > 0 || !MustObject(c, role) {
+func objectionFaults(c *protocol.Config, role string, r *protocol.TurnResult) []string {
+	if len(r.Objections) > 0 || !mustObject(c, role) {
 		return nil
 	}
 	if c.Roles.At(role).FirstEdition() {

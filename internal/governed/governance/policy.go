@@ -46,8 +46,8 @@ type PolicyInput struct {
 	Replay *govern.Replay
 }
 
-// Violations are the policies that the turn violates, in their order. A policy with unreadable parameters is violated.
-func Violations(run Run, in PolicyInput) []PolicyViolation {
+// violations are the policies that the turn violates, in their order. A policy with unreadable parameters is violated.
+func violations(run Run, in PolicyInput) []PolicyViolation {
 	var all []PolicyViolation
 	for _, p := range run.Config.Policies {
 		if !applies(p, run.State.Phase, in.Role) {
@@ -150,7 +150,7 @@ func violated(run Run, p protocol.Policy, in PolicyInput) string {
 // policies applies the policies to the turn; true if one prevents its acceptance.
 func (s *step) policies(a *acceptance) bool {
 	var blocks, escalates []PolicyViolation
-	for _, v := range Violations(s.run, PolicyInput{Role: a.turn.AssignedRole, Result: a.result, Cost: a.cost, Replay: a.Replay}) {
+	for _, v := range violations(s.run, PolicyInput{Role: a.turn.AssignedRole, Result: a.result, Cost: a.cost, Replay: a.Replay}) {
 		switch {
 		case slices.Contains(a.turn.WaivedPolicies, v.Policy.ID):
 			a.Warnings = append(a.Warnings, "policy "+v.Policy.ID+", waived by a person: "+v.Message)

@@ -68,7 +68,7 @@ func TestARunFromStartToEnd(t *testing.T) {
 func (w *world) checkEvents() {
 	w.t.Helper()
 	for _, e := range w.events {
-		if r := ValidateEvent(e); r != nil {
+		if r := validateEvent(e); r != nil {
 			w.t.Errorf("%s: %s", e.EventType, r.Message)
 		}
 	}

@@ -15,12 +15,12 @@ var moves = map[protocol.RunStatus][]protocol.RunStatus{
 	protocol.RunCompleted: {},
 }
 
-// CanMove reports whether a run may change from one status to another. Completed is only reached through a passed gate.
-func CanMove(from, to protocol.RunStatus) bool { return slices.Contains(moves[from], to) }
+// canMove reports whether a run may change from one status to another. Completed is only reached through a passed gate.
+func canMove(from, to protocol.RunStatus) bool { return slices.Contains(moves[from], to) }
 
 // move changes the status; an illegal change refuses the whole input.
 func (s *step) move(to protocol.RunStatus) {
-	if !CanMove(s.st.Status, to) {
+	if !canMove(s.st.Status, to) {
 		if s.illegal == nil {
 			s.illegal = refuse(CodeInvalidTransition, NextCommand(s.run), "a run cannot go from %s to %s", s.st.Status, to)
 		}

@@ -50,7 +50,7 @@ func TestChangesByName(t *testing.T) {
 		})
 	}
 	for _, to := range []protocol.RunStatus{protocol.RunIdle, protocol.RunActive, protocol.RunPaused, protocol.RunBlocked, protocol.RunCompleted} {
-		if CanMove(protocol.RunCompleted, to) {
+		if canMove(protocol.RunCompleted, to) {
 			t.Errorf("completed leads to %s", to)
 		}
 	}

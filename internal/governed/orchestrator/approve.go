@@ -255,6 +255,9 @@ func (t *transaction) command(ctx context.Context, dir, program string, args []s
 	defer cancel()
 	p, err := process.Start(ctx, process.Spec{Path: program, Args: args, Dir: dir, Env: append(append([]string(nil), t.e.o.Environ...), env...),
 		StderrTail: 16 * tail, Merge: true}) // more than is kept, so that a secret at the cut is recognized
+	if err != nil && ctx.Err() != nil {
+		return shellResult{fault: fmt.Sprintf("timed out after %s", limit), code: -1}
+	}
 	if err != nil {
 		return shellResult{fault: err.Error(), code: -1}
 	}

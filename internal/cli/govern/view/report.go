@@ -15,7 +15,7 @@ import (
 
 // Tell prints how a command ended and returns its exit code.
 func Tell(app *cli.App, r govern.Report) error {
-	if err := app.Answer(r, func() { Print(app, r) }); err != nil {
+	if err := app.Answer(r, func() { print(app, r) }); err != nil {
 		return err
 	}
 	if r.Outcome == govern.OutcomeAccepted && r.Code != "" { // it is accepted, but a script must not continue as if nothing were wrong
@@ -117,8 +117,8 @@ func sentence(stop govern.Stop) string {
 	return string(stop)
 }
 
-// Print prints a report.
-func Print(app *cli.App, r govern.Report) {
+// print prints a report.
+func print(app *cli.App, r govern.Report) {
 	head := string(r.Outcome)
 	switch {
 	case r.TurnID != "":

@@ -41,7 +41,7 @@ func Normalize(c *protocol.Config) *protocol.Config {
 
 // settle moves the settings of a first-edition role into a runtime.
 func settle(c *protocol.Config, id string, role protocol.Role) protocol.Role {
-	rt := RuntimeOfAdapter(role)
+	rt := runtimeOfAdapter(role)
 	name := role.Adapter + "-" + id
 	have, taken := c.Runtimes.Get(name)
 	for i := 2; taken && !sameRuntime(have, rt); i++ {
@@ -74,9 +74,9 @@ func sameRuntime(a, b protocol.Runtime) bool {
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// RuntimeOfAdapter is the runtime that corresponds to a first-edition role's settings. A custom adapter has its name as
+// runtimeOfAdapter is the runtime that corresponds to a first-edition role's settings. A custom adapter has its name as
 // type.
-func RuntimeOfAdapter(role protocol.Role) protocol.Runtime {
+func runtimeOfAdapter(role protocol.Role) protocol.Runtime {
 	rt := protocol.Runtime{Type: role.Adapter}
 	switch role.Adapter {
 	case protocol.RuntimeManual:
