@@ -39,7 +39,7 @@ func foreign(c *protocol.Config, sealed, now *protocol.State, adopt bool) error 
 		return nil
 	}
 	return execution.Errorf(execution.CodeInvalidStateTransition, "%s was written by another program and says %s: drawbar did not see anyone decide that", protocol.StateFile, what).
-		WithHint("if a person did, with agentxchain: drawbar govern restart --adopt-state; if nobody did: cp %s/archive/state.json %s", protocol.Dir, protocol.StateFile)
+		WithHint("if a person did, with agentxchain: drawbar govern restart --adopt-state; otherwise: cp %s/archive/state.json %s", protocol.Dir, protocol.StateFile)
 }
 
 // passedGate is a gate for people that is passed now and was not before.

@@ -52,16 +52,16 @@ func (f *findings) producers(c *protocol.Config, phase string, p protocol.Phase)
 	if len(roles) == 0 {
 		return
 	}
-	var nobody []string
+	var unproduced []string
 	for _, a := range Artifacts(c, phase) {
 		if !slices.ContainsFunc(roles, func(id string) bool {
 			_, rt, _ := c.RuntimeOf(id)
 			return canProduce(c.Roles.At(id), rt, a.Path)
 		}) {
-			nobody = append(nobody, a.Path)
+			unproduced = append(unproduced, a.Path)
 		}
 	}
-	if len(nobody) == 0 {
+	if len(unproduced) == 0 {
 		return
 	}
 	who := make([]string, len(roles))
@@ -70,9 +70,9 @@ func (f *findings) producers(c *protocol.Config, phase string, p protocol.Phase)
 		who[i] = fmt.Sprintf("%s (%s on %s)", id, c.Roles.At(id).WriteAuthority, rt.Type)
 	}
 	f.add(Problem{Type: NoProducer, Field: shape.Path("routing", phase), Message: fmt.Sprintf("gate %s requires %s, but no role in this phase can write it: %s",
-		p.ExitGate, strings.Join(nobody, ", "), strings.Join(who, ", ")),
+		p.ExitGate, strings.Join(unproduced, ", "), strings.Join(who, ", ")),
 		Hint:   fmt.Sprintf("add a role that can write to %s", shape.Path("routing", phase, "allowed_next_roles")),
-		Detail: map[string]any{"phase": phase, "gate": p.ExitGate, "files": nobody}})
+		Detail: map[string]any{"phase": phase, "gate": p.ExitGate, "files": unproduced}})
 }
 
 func (f *findings) owners(c *protocol.Config, phase string, p protocol.Phase) {
@@ -128,7 +128,7 @@ func (f *findings) approver(c *protocol.Config, phase string, p protocol.Phase, 
 	}
 	auto := action == "auto_approve" && !g.Credentialed
 	if !auto {
-		f.nobody(shape.Path("routing", phase, "exit_gate"), fmt.Sprintf("gate %s needs a person", p.ExitGate))
+		f.noPerson(shape.Path("routing", phase, "exit_gate"), fmt.Sprintf("gate %s needs a person", p.ExitGate))
 	}
 }
 
@@ -146,9 +146,9 @@ func (f *findings) completion(c *protocol.Config) {
 	if a := c.ApprovalPolicy; a != nil && a.RunCompletion != nil && a.RunCompletion.Action == "auto_approve" && !g.Credentialed {
 		return
 	}
-	f.nobody(shape.Path("routing", last, "exit_gate"), fmt.Sprintf("gate %s needs a person before the run ends", p.ExitGate))
+	f.noPerson(shape.Path("routing", last, "exit_gate"), fmt.Sprintf("gate %s needs a person before the run ends", p.ExitGate))
 }
 
-func (f *findings) nobody(field, what string) {
+func (f *findings) noPerson(field, what string) {
 	f.warn(NoApprover, field, "the run will wait for: drawbar govern approve", "%s, but no role is performed by a person", what)
 }
