@@ -107,11 +107,8 @@ func scribble(v reflect.Value) {
 }
 
 func simpleCompletes(ctx context.Context, s Subject) error {
-	o, err := s.play(ctx, Simple)
+	o, err := s.plays(ctx, Simple, execution.StatusCompleted)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return err
 	}
 	switch out := o.result.Output; {
@@ -150,17 +147,11 @@ func toolRoundtrip(ctx context.Context, s Subject) error {
 		return execution.ToolResult{Output: call.Input}, nil
 	}
 	caps := s.capabilities()
-	if caps.ToolUse == execution.ToolsNone || !caps.Agent.MCP && !caps.StructuredToolCalls {
-		return s.refuses(ctx, t, "tools")
-	}
-	if err := s.need(Tool); err != nil {
+	if out, err := s.lacks(ctx, t, caps.ToolUse == execution.ToolsNone || !caps.Agent.MCP && !caps.StructuredToolCalls, "tools", Tool); out {
 		return err
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusCompleted)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return err
 	}
 	if calls != 1 {
@@ -186,11 +177,8 @@ func toolRoundtrip(ctx context.Context, s Subject) error {
 func clarification(ctx context.Context, s Subject) error {
 	t := s.trial(Clarify)
 	t.req.Run.Interactive, t.opts.OnInput = false, nil
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusNeedsClarification)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusNeedsClarification); err != nil {
 		return err
 	}
 	return continues(o, execution.ContinuationClarification, o.result.Output != nil && o.result.Output.Text != "", "text")
@@ -218,17 +206,11 @@ func approval(ctx context.Context, s Subject) error {
 	}
 	q.ApprovalInterrupts = execution.SupportRequired
 	t.req.Requirements = &q
-	if s.capabilities().ApprovalInterrupts == execution.ApprovalsNone {
-		return s.refuses(ctx, t, "approvalInterrupts")
-	}
-	if err := s.need(Approval); err != nil {
+	if out, err := s.lacks(ctx, t, s.capabilities().ApprovalInterrupts == execution.ApprovalsNone, "approvalInterrupts", Approval); out {
 		return err
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusAwaitingApproval)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusAwaitingApproval); err != nil {
 		return err
 	}
 	r := o.result.ApprovalRequest
@@ -359,11 +341,8 @@ func timeout(sc Scenario) func(context.Context, Subject) error {
 		const limit = 50 * time.Millisecond
 		q.MaxElapsedMs = limit.Milliseconds()
 		t.req.Requirements = &q
-		o, err := t.run(ctx, s)
+		o, err := t.ends(ctx, s, execution.StatusFailed, execution.FailureTimeout)
 		if err != nil {
-			return err
-		}
-		if err := o.expect(execution.StatusFailed, execution.FailureTimeout); err != nil {
 			return err
 		}
 		switch most := limit + s.grace(t.req); {

@@ -63,11 +63,8 @@ func resume(ctx context.Context, s Subject) error {
 
 // session is a completed run that left a session.
 func (s Subject) session(ctx context.Context) (seen, error) {
-	o, err := s.play(ctx, Simple)
+	o, err := s.plays(ctx, Simple, execution.StatusCompleted)
 	if err != nil {
-		return o, err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return o, err
 	}
 	if o.result.SessionID == "" {
@@ -118,17 +115,11 @@ func ephemeral(ctx context.Context, s Subject) error {
 	t := s.trial(Simple)
 	t.req.Run.NoSession = true
 	caps := s.capabilities().Agent
-	if !caps.CanRunEphemeral {
-		return s.refuses(ctx, t, "sessionEphemeral")
-	}
-	if err := s.need(Simple); err != nil {
+	if out, err := s.lacks(ctx, t, !caps.CanRunEphemeral, "sessionEphemeral", Simple); out {
 		return err
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusCompleted)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return err
 	}
 	if !caps.CanResume || o.result.SessionID == "" {
@@ -176,11 +167,8 @@ func mcp(ctx context.Context, s Subject) error {
 	if err := s.need(Connect); err != nil {
 		return err
 	}
-	o, err := s.play(ctx, Connect)
+	o, err := s.plays(ctx, Connect, execution.StatusCompleted)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return err
 	}
 	if !has[execution.MCPToolCallStart](o, nil) {
@@ -241,17 +229,11 @@ func structuredOutput(ctx context.Context, s Subject) error {
 	caps := s.capabilities().Agent
 	t := s.trial(Structure)
 	t.req.Run.OutputSchema = json.RawMessage(answerSchema)
-	if !caps.StructuredOutput {
-		return s.refuses(ctx, t, "structuredOutput")
-	}
-	if err := s.need(Structure); err != nil {
+	if out, err := s.lacks(ctx, t, !caps.StructuredOutput, "structuredOutput", Structure); out {
 		return err
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusCompleted)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return err
 	}
 	var answer map[string]any
@@ -298,11 +280,8 @@ func stream(ctx context.Context, s Subject) error {
 	if !caps.TextStreaming {
 		t.req.Run.Stream = execution.StreamAuto
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusCompleted)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return err
 	}
 	fallbacks := count(o, func(b execution.StreamFallback) bool { return b.Capability == "text" })
@@ -350,11 +329,8 @@ func maxTurns(ctx context.Context, s Subject) error {
 	if err := s.need(Steps); err != nil {
 		return err
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusDeferred)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusDeferred); err != nil {
 		return err
 	}
 	if o.result.ExitReason != execution.ExitTurnLimit {

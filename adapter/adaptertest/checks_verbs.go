@@ -55,10 +55,7 @@ func (s Subject) conversation(sc Scenario) *trial {
 func interactive(ctx context.Context, s Subject) error {
 	t := s.conversation(Talk)
 	caps := s.capabilities().Agent
-	if !caps.InteractiveMode {
-		return s.refuses(ctx, t, "interactive")
-	}
-	if err := s.need(Talk); err != nil {
+	if out, err := s.lacks(ctx, t, !caps.InteractiveMode, "interactive", Talk); out {
 		return err
 	}
 	t.watch = func(r *agent.Run, e execution.Event) {
@@ -303,10 +300,7 @@ func (t *trial) unasked(ctx context.Context, s Subject) (seen, error) {
 
 func approvalYolo(ctx context.Context, s Subject) error {
 	t, declared := s.approving(execution.ApprovalYolo)
-	if !declared {
-		return s.refuses(ctx, t, "approvalMode")
-	}
-	if err := s.need(Approval); err != nil {
+	if out, err := s.lacks(ctx, t, !declared, "approvalMode", Approval); out {
 		return err
 	}
 	o, err := t.unasked(ctx, s)
@@ -327,10 +321,7 @@ func approvalYolo(ctx context.Context, s Subject) error {
 
 func approvalDeny(ctx context.Context, s Subject) error {
 	t, declared := s.approving(execution.ApprovalDeny)
-	if !declared {
-		return s.refuses(ctx, t, "approvalMode")
-	}
-	if err := s.need(Approval); err != nil {
+	if out, err := s.lacks(ctx, t, !declared, "approvalMode", Approval); out {
 		return err
 	}
 	o, err := t.unasked(ctx, s)
@@ -356,10 +347,7 @@ func refusedTool(o seen) error {
 
 func approvalPrompt(ctx context.Context, s Subject) error {
 	t, declared := s.approving(execution.ApprovalPrompt)
-	if !declared {
-		return s.refuses(ctx, t, "approvalMode")
-	}
-	if err := s.need(Approval); err != nil {
+	if out, err := s.lacks(ctx, t, !declared, "approvalMode", Approval); out {
 		return err
 	}
 	for _, approve := range []bool{true, false} {

@@ -49,6 +49,30 @@ func (t *trial) run(ctx context.Context, s Subject) (seen, error) {
 	return t.runUnder(ctx, ctx, s)
 }
 
+// ends is run for a trial that must end with a status, and with one of the codes if there are any.
+func (t *trial) ends(ctx context.Context, s Subject, status execution.Status, codes ...execution.FailureCode) (seen, error) {
+	o, err := t.run(ctx, s)
+	if err == nil {
+		err = o.expect(status, codes...)
+	}
+	return o, err
+}
+
+// plays is ends for a scenario.
+func (s Subject) plays(ctx context.Context, sc Scenario, status execution.Status, codes ...execution.FailureCode) (seen, error) {
+	return s.trial(sc).ends(ctx, s, status, codes...)
+}
+
+// lacks checks that a trial is refused if its capability is missing, and otherwise that the subject can provoke the scenarios. If out
+// is set the check is over.
+func (s Subject) lacks(ctx context.Context, t *trial, missing bool, capability string, scenarios ...Scenario) (out bool, err error) {
+	if missing {
+		return true, s.refuses(ctx, t, capability)
+	}
+	err = s.need(scenarios...)
+	return err != nil, err
+}
+
 // runUnder is run with a context of its own for the run, which may end before that of its reader.
 func (t *trial) runUnder(ctx, inner context.Context, s Subject) (seen, error) {
 	before := t.req.Clone()
