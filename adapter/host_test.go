@@ -57,7 +57,7 @@ func FuzzHostName(f *testing.F) {
 			h.Platform = "windows"
 		}
 		if name, err := h.Name(p); err == nil && utf8.ValidString(p) && !fs.ValidPath(name) {
-			t.Fatalf("%s: Name(%q) = %q, which is no valid name", h.Platform, p, name)
+			t.Fatalf("%s: Name(%q) = %q, which is not a valid name", h.Platform, p, name)
 		}
 	})
 }
@@ -134,7 +134,7 @@ func TestOSHost(t *testing.T) {
 	}
 	if runtime.GOOS != "windows" {
 		if _, err := h.LookPath("data"); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "chmod +x") {
-			t.Errorf("LookPath of a file that is no program: %v", err)
+			t.Errorf("LookPath of a file that is not a program: %v", err)
 		}
 		t.Chdir(dir)
 		if got, err := h.LookPath("./agent"); err != nil || got != file {
@@ -151,7 +151,7 @@ func TestOSHost(t *testing.T) {
 		t.Errorf("Spawn = %v, %v", out, err)
 	}
 	if _, err := OSHost(nil).Spawn(t.Context(), SpawnRequest{Command: "c"}); err == nil {
-		t.Error("Spawn without a spawner is no error")
+		t.Error("Spawn without a spawner does not fail")
 	}
 }
 
@@ -175,7 +175,7 @@ func TestHostComplete(t *testing.T) {
 		t.Errorf("LookPath: %v", err)
 	}
 	if _, err := h.Spawn(t.Context(), SpawnRequest{}); err == nil {
-		t.Error("Spawn is no error")
+		t.Error("Spawn does not fail")
 	}
 	if h.Getenv("HOME") != "" || h.Platform != runtime.GOOS {
 		t.Errorf("Getenv %q, platform %q", h.Getenv("HOME"), h.Platform)

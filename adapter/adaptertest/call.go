@@ -19,7 +19,7 @@ var ErrInterrupted = errors.New("the turn was interrupted")
 // errStopped unwinds a script whose consumer has stopped.
 var errStopped = errors.New("the consumer stopped")
 
-// Call is one execution of a Fake as its script sees it. Its methods are for the script's goroutine only.
+// Call is one execution of a Fake, for its script. Its methods are for the script's goroutine only.
 type Call struct {
 	Ctx     context.Context
 	Request execution.Request
@@ -36,7 +36,7 @@ type Call struct {
 	mu     sync.Mutex // guards queue, eof and frozen
 	queue  []execution.Command
 	eof    bool
-	frozen chan struct{} // closed when the pause is over; nil while there is none
+	frozen chan struct{} // closed when the pause is over; nil without a pause
 	wake   chan struct{}
 }
 
@@ -77,7 +77,7 @@ func (c *Call) thaw() {
 	}
 }
 
-// Emit yields events of the agent itself. When the consumer has stopped the script is unwound and does not continue.
+// Emit yields events of the agent itself. If the consumer has stopped, the script is unwound and does not continue.
 func (c *Call) Emit(bodies ...execution.Body) {
 	for _, b := range bodies {
 		c.EmitEvent(execution.Event{Body: b})
@@ -89,10 +89,10 @@ func (c *Call) EmitFrom(parent string, b execution.Body) {
 	c.EmitEvent(execution.Event{Parent: parent, Body: b})
 }
 
-// EmitEvent yields an event as it is, a broken one included.
+// EmitEvent yields an event unchanged, even an invalid one.
 func (c *Call) EmitEvent(e execution.Event) { c.push(e, nil) }
 
-// EmitError yields an error of the sequence: what a broken adapter does.
+// EmitError yields an error of the sequence, as a broken adapter would.
 func (c *Call) EmitError(err error) { c.push(execution.Event{}, err) }
 
 func (c *Call) push(e execution.Event, err error) {
@@ -114,7 +114,7 @@ func (c *Call) push(e execution.Event, err error) {
 	}
 }
 
-// Hook asks the caller's hook about a tool call of the agent's own. The tool may run, with the input that is returned, if ok.
+// Hook asks the caller's hook about the agent's own tool call. If ok, the tool may run with the returned input.
 func (c *Call) Hook(id, name string, input json.RawMessage) (_ json.RawMessage, why string, ok bool) {
 	if c.hooks == nil {
 		return input, "", true
@@ -132,7 +132,7 @@ func (c *Call) Hook(id, name string, input json.RawMessage) (_ json.RawMessage, 
 // NoResult makes the execution end without a result, whatever the script returns.
 func (c *Call) NoResult() { c.silent = true }
 
-// Poll takes the next command if there is one.
+// Poll returns the next command if there is one.
 func (c *Call) Poll() (execution.Command, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +166,7 @@ func (c *Call) Next() (execution.Command, error) {
 	}
 }
 
-// Answer waits for the answer to a question that was emitted. Other commands wait meanwhile, but for an interrupt.
+// Answer waits for the answer to an emitted question. Other commands wait meanwhile, except an interrupt.
 func (c *Call) Answer(id execution.QuestionID) (execution.Decision, error) {
 	for {
 		if d, err, ok := c.find(id); ok {
@@ -218,7 +218,7 @@ func (c *Call) Ask(q execution.Body) (execution.Decision, error) {
 	return execution.Decision{}, errors.New("adaptertest: not a question")
 }
 
-// Sleep waits for d; it ends early with the error of the execution's context or with ErrInterrupted.
+// Sleep waits for d; an interrupt or the end of the execution's context ends it early with an error.
 func (c *Call) Sleep(d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -242,7 +242,7 @@ func (c *Call) Sleep(d time.Duration) error {
 	}
 }
 
-// Say emits a message in as many deltas as it has parts.
+// Say emits a message with one delta per part.
 func (c *Call) Say(parts ...string) {
 	whole := ""
 	c.Emit(execution.MessageStart{})
@@ -253,12 +253,12 @@ func (c *Call) Say(parts ...string) {
 	c.Emit(execution.MessageStop{Text: whole})
 }
 
-// Tool calls a tool of the request and emits the events of the call.
+// Tool calls a tool of the request and emits the call's events.
 func (c *Call) Tool(name, input string) (execution.ToolResult, error) {
 	c.calls++
 	id := "call-" + strconv.Itoa(c.Number) + "-" + strconv.Itoa(c.calls)
 	if c.tools == nil {
-		return execution.ToolResult{}, errors.New("adaptertest: nobody handles tools")
+		return execution.ToolResult{}, errors.New("adaptertest: no handler of tools")
 	}
 	c.Emit(execution.ToolCallStart{ToolCallID: id, ToolName: name}, execution.ToolInputDelta{ToolCallID: id, Delta: input, InputAccumulated: input},
 		execution.ToolCallReady{ToolCallID: id, ToolName: name, Input: json.RawMessage(input)})
@@ -274,10 +274,10 @@ func (c *Call) Tool(name, input string) (execution.ToolResult, error) {
 	return res, err
 }
 
-// Completed is the result of a script that went well.
+// Completed returns the result of a successful script.
 func Completed() execution.Result { return execution.Result{Status: execution.StatusCompleted} }
 
-// Failed is the result of a script that went wrong.
+// Failed returns the result of a failed script.
 func Failed(code execution.ErrorCode, message string) execution.Result {
 	return execution.Result{Status: execution.StatusFailed, Error: execution.NewResultError(code, message)}
 }

@@ -20,22 +20,22 @@ import (
 func contractChecks() []Check {
 	return []Check{
 		{Name: "capabilities-valid", Spec: "003-1: capabilities are valid, complete and a fresh copy each time", Run: capabilitiesValid},
-		{Name: "required-missing-blocks", Spec: "003-2: supported is false when something required is absent, and nothing starts", Run: requiredBlocks},
-		{Name: "preferred-missing-degrades", Spec: "003-3: degraded is true with reasons when something preferred is absent", Needs: []Scenario{Simple}, Run: preferredDegrades},
+		{Name: "required-missing-blocks", Spec: "003-2: supported is false if something required is missing, and nothing starts", Run: requiredBlocks},
+		{Name: "preferred-missing-degrades", Spec: "003-3: degraded is true with reasons if something preferred is missing", Needs: []Scenario{Simple}, Run: preferredDegrades},
 		{Name: "negotiate-pure", Spec: "003-4: negotiation has no side effects", Run: negotiatePure},
 		{Name: "simple-completes", Spec: "003-5: a simple message completes with text", Needs: []Scenario{Simple}, Run: simpleCompletes},
 		{Name: "tool-roundtrip", Spec: "003-6: a request with a tool completes with a trace of its call", Run: toolRoundtrip},
 		{Name: "clarification", Spec: "003-7: a question of the model is needs_clarification with a continuation", Needs: []Scenario{Clarify}, Run: clarification},
-		{Name: "approval", Spec: "003-8: a needed approval is awaiting_approval with its request", Run: approval},
+		{Name: "approval", Spec: "003-8: a required approval is awaiting_approval with its request", Run: approval},
 		{Name: "failure-reported", Spec: "003-9: a failing backend is failed with a structured error", Needs: []Scenario{Fail}, Run: failing(Fail)},
-		{Name: "failure-crash", Spec: "003-9: a crash is failed and keeps what was said on standard error", Needs: []Scenario{Crash}, Run: failing(Crash)},
+		{Name: "failure-crash", Spec: "003-9: a crash is failed and keeps the output on standard error", Needs: []Scenario{Crash}, Run: failing(Crash)},
 		{Name: "failure-malformed", Spec: "003-9: malformed output is failed, never completed", Needs: []Scenario{Malformed}, Run: failing(Malformed)},
 		{Name: "failure-missing", Spec: "003-9: a backend that cannot be started is failed", Needs: []Scenario{Missing}, Run: failing(Missing)},
-		{Name: "unsupported-refused", Spec: "003-10: an unsupported operation is unsupported, its success is not faked", Run: unsupportedRefused},
+		{Name: "unsupported-refused", Spec: "003-10: an unsupported operation is unsupported; success is not faked", Run: unsupportedRefused},
 		{Name: "trace-always", Spec: "003-11: every status has a trace with start, end, steps and tool calls", Run: traceAlways},
 		{Name: "identity", Spec: "003-12: the backend's id is stable across instances and its own", Needs: []Scenario{Simple}, Run: identity},
-		{Name: "timeout", Spec: "003-13: maxElapsedMs is kept and reported as timeout", Needs: []Scenario{Hang}, Run: timeout(Hang)},
-		{Name: "timeout-stubborn", Spec: "003-13: a backend that will not stop is stopped all the same", Needs: []Scenario{Stubborn}, Run: timeout(Stubborn)},
+		{Name: "timeout", Spec: "003-13: maxElapsedMs is enforced and reported as timeout", Needs: []Scenario{Hang}, Run: timeout(Hang)},
+		{Name: "timeout-stubborn", Spec: "003-13: a backend that ignores a stop request is stopped all the same", Needs: []Scenario{Stubborn}, Run: timeout(Stubborn)},
 		{Name: "imports", Spec: "003-14: the adapter calls no policy, session, continuation or memory code", Run: imports},
 		{Name: "size", Spec: "003-15: the adapter has at most 200 lines (guideline)", Run: size},
 	}
@@ -60,7 +60,7 @@ func capabilitiesValid(_ context.Context, s Subject) error {
 		return err
 	}
 	if undefined := nulls("", fields); len(undefined) > 0 {
-		return fmt.Errorf("undefined fields: %s (an empty list is stated as one)", strings.Join(undefined, ", "))
+		return fmt.Errorf("undefined fields: %s (state an empty list explicitly)", strings.Join(undefined, ", "))
 	}
 	scribble(reflect.ValueOf(&first).Elem())
 	second := adapter.CapabilitiesOf(a)
@@ -69,12 +69,12 @@ func capabilitiesValid(_ context.Context, s Subject) error {
 		return err
 	}
 	if string(got) != string(want) {
-		return errors.New("a caller that changes its copy of the capabilities changes those of others")
+		return errors.New("changing a copy of the capabilities changes other copies")
 	}
 	return nil
 }
 
-// nulls are the paths of a decoded JSON value that are null.
+// nulls returns the paths of null in a decoded JSON value.
 func nulls(path string, v any) (found []string) {
 	switch v := v.(type) {
 	case nil:
@@ -107,11 +107,8 @@ func scribble(v reflect.Value) {
 }
 
 func simpleCompletes(ctx context.Context, s Subject) error {
-	o, err := s.play(ctx, Simple)
+	o, err := s.plays(ctx, Simple, execution.StatusCompleted)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return err
 	}
 	switch out := o.result.Output; {
@@ -122,7 +119,7 @@ func simpleCompletes(ctx context.Context, s Subject) error {
 	case !strings.Contains(out.Text, s.Answer):
 		return fmt.Errorf("the answer is %q, want %q in it", short(out.Text), s.Answer)
 	case !strings.Contains(o.result.Text, s.Answer):
-		return fmt.Errorf("the text deltas say %q, want %q in it", short(o.result.Text), s.Answer)
+		return fmt.Errorf("the text deltas are %q, want %q in them", short(o.result.Text), s.Answer)
 	}
 	return nil
 }
@@ -150,17 +147,11 @@ func toolRoundtrip(ctx context.Context, s Subject) error {
 		return execution.ToolResult{Output: call.Input}, nil
 	}
 	caps := s.capabilities()
-	if caps.ToolUse == execution.ToolsNone || !caps.Agent.MCP && !caps.StructuredToolCalls {
-		return s.refuses(ctx, t, "tools")
-	}
-	if err := s.need(Tool); err != nil {
+	if out, err := s.lacks(ctx, t, caps.ToolUse == execution.ToolsNone || !caps.Agent.MCP && !caps.StructuredToolCalls, "tools", Tool); out {
 		return err
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusCompleted)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return err
 	}
 	if calls != 1 {
@@ -177,7 +168,7 @@ func toolRoundtrip(ctx context.Context, s Subject) error {
 	}
 	for _, e := range o.result.Trace.Events {
 		if why, is := e.Data["error"]; is && e.Type == execution.TraceToolCompleted {
-			return fmt.Errorf("the tool answered, and its call ends with the error %q", why)
+			return fmt.Errorf("the tool answered, but its call ends with the error %q", why)
 		}
 	}
 	return nil
@@ -186,17 +177,14 @@ func toolRoundtrip(ctx context.Context, s Subject) error {
 func clarification(ctx context.Context, s Subject) error {
 	t := s.trial(Clarify)
 	t.req.Run.Interactive, t.opts.OnInput = false, nil
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusNeedsClarification)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusNeedsClarification); err != nil {
 		return err
 	}
 	return continues(o, execution.ContinuationClarification, o.result.Output != nil && o.result.Output.Text != "", "text")
 }
 
-// continues checks the continuation of a result and what goes with it.
+// continues checks the continuation of a result and what belongs to it.
 func continues(o seen, kind string, also bool, what string) error {
 	switch c := o.result.Continuation; {
 	case !also:
@@ -218,17 +206,11 @@ func approval(ctx context.Context, s Subject) error {
 	}
 	q.ApprovalInterrupts = execution.SupportRequired
 	t.req.Requirements = &q
-	if s.capabilities().ApprovalInterrupts == execution.ApprovalsNone {
-		return s.refuses(ctx, t, "approvalInterrupts")
-	}
-	if err := s.need(Approval); err != nil {
+	if out, err := s.lacks(ctx, t, s.capabilities().ApprovalInterrupts == execution.ApprovalsNone, "approvalInterrupts", Approval); out {
 		return err
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusAwaitingApproval)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusAwaitingApproval); err != nil {
 		return err
 	}
 	r := o.result.ApprovalRequest
@@ -258,7 +240,7 @@ func failing(sc Scenario) func(context.Context, Subject) error {
 		if sc == Crash {
 			switch {
 			case e.Stderr == "":
-				return errors.New("what the backend said on standard error is lost")
+				return errors.New("the backend's output on standard error is lost")
 			case o.result.ExitCode == nil || *o.result.ExitCode == 0:
 				return errors.New("the result does not state the exit code")
 			}
@@ -267,7 +249,7 @@ func failing(sc Scenario) func(context.Context, Subject) error {
 	}
 }
 
-// foreign is a request that no backend supports: it continues what another one began.
+// foreign returns a request that no backend supports: it continues another backend's work.
 func (s Subject) foreign() *trial {
 	t := s.trial(Simple)
 	t.req.Continuation = &execution.Continuation{Kind: execution.ContinuationDeferred, State: map[string]any{"agent": "some-other-backend"}}
@@ -328,7 +310,7 @@ func identity(ctx context.Context, s Subject) error {
 	case !reflect.DeepEqual(a.Adapter.Capabilities(), b.Adapter.Capabilities()):
 		return errors.New("two instances declare different capabilities")
 	case slices.Contains(s.Others, a.Name):
-		return fmt.Errorf("another backend is called %q, too", a.Name)
+		return fmt.Errorf("another backend is also called %q", a.Name)
 	}
 	o, err := s.play(ctx, Simple)
 	if err != nil {
@@ -343,7 +325,7 @@ func identity(ctx context.Context, s Subject) error {
 	}
 	for _, e := range raw {
 		if f, ok := e.Body.(execution.Finished); ok && f.Result.BackendID != "" && f.Result.BackendID != a.Name {
-			return fmt.Errorf("the adapter says it is %q, want %q", f.Result.BackendID, a.Name)
+			return fmt.Errorf("the adapter's name is %q, want %q", f.Result.BackendID, a.Name)
 		}
 	}
 	return nil
@@ -359,11 +341,8 @@ func timeout(sc Scenario) func(context.Context, Subject) error {
 		const limit = 50 * time.Millisecond
 		q.MaxElapsedMs = limit.Milliseconds()
 		t.req.Requirements = &q
-		o, err := t.run(ctx, s)
+		o, err := t.ends(ctx, s, execution.StatusFailed, execution.FailureTimeout)
 		if err != nil {
-			return err
-		}
-		if err := o.expect(execution.StatusFailed, execution.FailureTimeout); err != nil {
 			return err
 		}
 		switch most := limit + s.grace(t.req); {
@@ -372,7 +351,7 @@ func timeout(sc Scenario) func(context.Context, Subject) error {
 		case o.elapsed < limit:
 			return fmt.Errorf("it timed out after %v, before the limit of %v", o.elapsed, limit)
 		case !has[execution.Timeout](o, nil):
-			return errors.New("there is no timeout event")
+			return errors.New("no timeout event")
 		}
 		return nil
 	}
@@ -380,24 +359,24 @@ func timeout(sc Scenario) func(context.Context, Subject) error {
 
 func imports(_ context.Context, s Subject) error {
 	if s.Source == "" {
-		return Skip("there is no source to look at")
+		return Skip("the subject has no source")
 	}
 	return CheckImports(s.Source)
 }
 
-// sizeGuideline is the number of lines beyond which an adapter is asked whether it does more than translate.
+// sizeGuideline is the number of lines above which an adapter may do more than translate.
 const sizeGuideline = 200
 
 func size(_ context.Context, s Subject) error {
 	if s.Source == "" {
-		return Skip("there is no source to look at")
+		return Skip("the subject has no source")
 	}
 	n, err := SourceLines(s.Source)
 	if err != nil {
 		return err
 	}
 	if n > sizeGuideline {
-		return Warn("%d lines, the guideline is %d: see that no orchestration leaks into the adapter", n, sizeGuideline)
+		return Warn("%d lines, the guideline is %d: check that no orchestration leaks into the adapter", n, sizeGuideline)
 	}
 	return nil
 }

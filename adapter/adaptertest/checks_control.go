@@ -12,8 +12,8 @@ import (
 // controlChecks are cancellation, survivors, and the order of events.
 func controlChecks() []Check {
 	return []Check{
-		{Name: "cancel", Spec: "003-13: a cancelled caller is cancelled and no timeout, within the grace", Needs: []Scenario{Hang}, Run: cancelled(Hang)},
-		{Name: "cancel-stubborn", Spec: "003-13: a backend that will not stop is cancelled all the same", Needs: []Scenario{Stubborn}, Run: cancelled(Stubborn)},
+		{Name: "cancel", Spec: "003-13: a cancelled caller is cancelled and not a timeout, within the grace", Needs: []Scenario{Hang}, Run: cancelled(Hang)},
+		{Name: "cancel-stubborn", Spec: "003-13: a backend that ignores a stop request is cancelled all the same", Needs: []Scenario{Stubborn}, Run: cancelled(Stubborn)},
 		{Name: "abort", Spec: "004: abort ends the run as aborted, and does nothing afterwards", Needs: []Scenario{Hang}, Run: aborted},
 		{Name: "survivors", Spec: "seam: nothing that an execution started outlives it", Run: leavesNothing},
 		{Name: "consumer-stops", Spec: "seam: an execution whose consumer stops cleans up and returns", Needs: []Scenario{Long}, Run: consumerStops},
@@ -45,7 +45,7 @@ func cancelled(sc Scenario) func(context.Context, Subject) error {
 			return fmt.Errorf("it took %v to cancel, want at most %v", time.Since(begun), most)
 		}
 		if has[execution.Timeout](o, nil) || !has[execution.Aborted](o, nil) {
-			return errors.New("the events say timeout, or do not say aborted")
+			return errors.New("the events contain a timeout, or no aborted")
 		}
 		return nil
 	}
@@ -107,7 +107,7 @@ func leavesNothing(ctx context.Context, s Subject) error {
 }
 
 func consumerStops(ctx context.Context, s Subject) error {
-	seen, left := 0, time.Now() // how long the agent took to start is not the matter
+	seen, left := 0, time.Now() // ignore how long the agent took to start
 	if _, err := s.raw(ctx, Long, func(execution.Event) bool { seen++; left = time.Now(); return seen == 2 }); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func eventOrder(ctx context.Context, s Subject) error {
 		}
 	}
 	if tried == 0 {
-		return Skip("the subject can provoke none of %v", quiet)
+		return Skip("the subject cannot provoke any of %v", quiet)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func rawEach(ctx context.Context, s Subject, check func([]execution.Event) error
 		}
 	}
 	if tried == 0 {
-		return Skip("the subject can provoke none of %v", quiet)
+		return Skip("the subject cannot provoke any of %v", quiet)
 	}
 	return nil
 }
@@ -194,11 +194,11 @@ func adapterEvents(ctx context.Context, s Subject) error {
 				return fmt.Errorf("event %d has no body", i)
 			}
 			if e.Seq != 0 || !e.Time.IsZero() || e.RunID != "" || e.Agent != "" || e.Turn != 0 {
-				return fmt.Errorf("event %d %s is stamped, which is the host's business", i, e.Body.Type())
+				return fmt.Errorf("event %d %s is stamped; only the host may do that", i, e.Body.Type())
 			}
 			switch e.Body.(type) {
 			case execution.InputQueued, execution.Gap, execution.Paused, execution.Resumed, execution.Aborted:
-				return fmt.Errorf("event %d %s is the host's to make", i, e.Body.Type())
+				return fmt.Errorf("event %d %s is an event of the host", i, e.Body.Type())
 			}
 		}
 		return nil

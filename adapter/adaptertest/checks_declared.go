@@ -14,26 +14,26 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// declaredChecks hold what an adapter declares against what it does: a declared capability works, the option of one that is
-// not declared is refused.
+// declaredChecks compare an adapter's declarations with its behaviour: a declared capability works, and the option of
+// an undeclared one is refused.
 func declaredChecks() []Check {
 	return append([]Check{
-		{Name: "resume", Spec: "declared: a session goes on", Run: resume},
-		{Name: "fork", Spec: "declared: a session is forked", Run: fork},
+		{Name: "resume", Spec: "declared: a session can be resumed", Run: resume},
+		{Name: "fork", Spec: "declared: a session can be forked", Run: fork},
 		{Name: "ephemeral", Spec: "declared: noSession leaves nothing to resume", Run: ephemeral},
-		{Name: "approval-yolo", Spec: "declared: yolo approves without asking anybody", Run: approvalYolo},
-		{Name: "approval-deny", Spec: "declared: deny refuses without asking anybody", Run: approvalDeny},
+		{Name: "approval-yolo", Spec: "declared: yolo approves without asking", Run: approvalYolo},
+		{Name: "approval-deny", Spec: "declared: deny refuses without asking", Run: approvalDeny},
 		{Name: "approval-prompt", Spec: "declared: prompt asks", Run: approvalPrompt},
-		{Name: "nobody-there", Spec: "design: without anybody to approve, a permission is denied with a warning", Run: nobodyThere},
+		{Name: "nobody-there", Spec: "design: if nobody can approve, a permission is denied with a warning", Run: nobodyThere},
 		{Name: "mcp", Spec: "declared: MCP servers of the request are attached", Run: mcp},
 		{Name: "thinking", Spec: "declared: thinking and its efforts", Run: thinking},
 		{Name: "structured-output", Spec: "declared: output that satisfies a schema", Run: structuredOutput},
 		{Name: "attachments", Spec: "declared: attachments", Run: attachments},
 		{Name: "stream", Spec: "declared: text streams, and stream off gives whole messages", Run: stream},
-		{Name: "max-turns", Spec: "design: a turn limit is kept or refused, never ignored", Run: maxTurns},
-		{Name: "budget", Spec: "design: a budget is kept or refused, never ignored", Run: budget},
+		{Name: "max-turns", Spec: "design: a turn limit is enforced or refused, never ignored", Run: maxTurns},
+		{Name: "budget", Spec: "design: a budget is enforced or refused, never ignored", Run: budget},
 		{Name: "usage-once", Spec: "seam: usage and cost are counted once", Needs: []Scenario{Spend}, Run: usageOnce},
-		{Name: "probe", Spec: "declared: installation and login are found without touching anything", Run: probe},
+		{Name: "probe", Spec: "declared: installation and login are detected without changing anything", Run: probe},
 		{Name: "auth-guide", Spec: "declared: there is a way to log in", Run: authGuide},
 		{Name: "plugins", Spec: "declared: plugins, and their formats", Run: plugins},
 	}, verbChecks()...)
@@ -61,17 +61,14 @@ func resume(ctx context.Context, s Subject) error {
 	return remembers(s, first, second, false)
 }
 
-// session is a completed run that left a session.
+// session runs Simple and requires a session.
 func (s Subject) session(ctx context.Context) (seen, error) {
-	o, err := s.play(ctx, Simple)
+	o, err := s.plays(ctx, Simple, execution.StatusCompleted)
 	if err != nil {
 		return o, err
 	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
-		return o, err
-	}
 	if o.result.SessionID == "" {
-		return o, errors.New("the backend can resume and its result names no session")
+		return o, errors.New("the backend can resume, but its result names no session")
 	}
 	return o, nil
 }
@@ -81,13 +78,13 @@ func remembers(s Subject, first, second seen, forked bool) error {
 		return err
 	}
 	if !contains(second.result, s.Memory) {
-		return fmt.Errorf("the session does not remember %q: it says %q", s.Memory, short(second.result.Text))
+		return fmt.Errorf("the session does not remember %q: the answer is %q", s.Memory, short(second.result.Text))
 	}
 	if forked && second.result.SessionID == first.result.SessionID {
 		return fmt.Errorf("the fork of session %s has its id", first.result.SessionID)
 	}
 	if !forked && !has(second, func(b execution.SessionStart) bool { return b.Resumed }) {
-		return errors.New("session_start does not say that the session was resumed")
+		return errors.New("session_start does not report that the session was resumed")
 	}
 	return nil
 }
@@ -118,17 +115,11 @@ func ephemeral(ctx context.Context, s Subject) error {
 	t := s.trial(Simple)
 	t.req.Run.NoSession = true
 	caps := s.capabilities().Agent
-	if !caps.CanRunEphemeral {
-		return s.refuses(ctx, t, "sessionEphemeral")
-	}
-	if err := s.need(Simple); err != nil {
+	if out, err := s.lacks(ctx, t, !caps.CanRunEphemeral, "sessionEphemeral", Simple); out {
 		return err
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusCompleted)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return err
 	}
 	if !caps.CanResume || o.result.SessionID == "" {
@@ -144,7 +135,7 @@ func ephemeral(ctx context.Context, s Subject) error {
 		return err
 	}
 	if second.result.Status == execution.StatusCompleted {
-		return fmt.Errorf("session %s was to leave nothing and can be resumed", o.result.SessionID)
+		return fmt.Errorf("session %s was ephemeral and can be resumed", o.result.SessionID)
 	}
 	return nil
 }
@@ -158,7 +149,7 @@ func mcp(ctx context.Context, s Subject) error {
 		return execution.MCPServer{Name: "x", Transport: tr, URL: "http://127.0.0.1:1/"}
 	}
 	if caps.MCP && len(caps.MCPTransports) == 0 {
-		return errors.New("MCP is declared and no transport is")
+		return errors.New("MCP is declared without a transport")
 	}
 	for _, tr := range []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP} {
 		if caps.MCP && slices.Contains(caps.MCPTransports, tr) {
@@ -176,11 +167,8 @@ func mcp(ctx context.Context, s Subject) error {
 	if err := s.need(Connect); err != nil {
 		return err
 	}
-	o, err := s.play(ctx, Connect)
+	o, err := s.plays(ctx, Connect, execution.StatusCompleted)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return err
 	}
 	if !has[execution.MCPToolCallStart](o, nil) {
@@ -192,7 +180,7 @@ func mcp(ctx context.Context, s Subject) error {
 func thinking(ctx context.Context, s Subject) error {
 	caps := s.capabilities().Agent
 	if caps.Thinking == (len(caps.ThinkingEfforts) == 0) {
-		return fmt.Errorf("thinking is declared %v, with the efforts %v", caps.Thinking, caps.ThinkingEfforts)
+		return fmt.Errorf("thinking is declared as %v, with the efforts %v", caps.Thinking, caps.ThinkingEfforts)
 	}
 	for _, effort := range []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax} {
 		if slices.Contains(caps.ThinkingEfforts, effort) {
@@ -228,7 +216,7 @@ func thinking(ctx context.Context, s Subject) error {
 			return fmt.Errorf("effort %s: %w", effort, err)
 		}
 		if caps.ThinkingStreaming && !has[execution.ThinkingDelta](o, nil) {
-			return errors.New("streaming of thinking is declared and none comes")
+			return errors.New("streaming of thinking is declared and there is none")
 		}
 	}
 	return nil
@@ -241,17 +229,11 @@ func structuredOutput(ctx context.Context, s Subject) error {
 	caps := s.capabilities().Agent
 	t := s.trial(Structure)
 	t.req.Run.OutputSchema = json.RawMessage(answerSchema)
-	if !caps.StructuredOutput {
-		return s.refuses(ctx, t, "structuredOutput")
-	}
-	if err := s.need(Structure); err != nil {
+	if out, err := s.lacks(ctx, t, !caps.StructuredOutput, "structuredOutput", Structure); out {
 		return err
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusCompleted)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return err
 	}
 	var answer map[string]any
@@ -274,7 +256,7 @@ func attachments(ctx context.Context, s Subject) error {
 		return s.refuses(ctx, t, "attachments")
 	}
 	if !caps.Agent.ImageInput && !caps.Agent.FileAttachments {
-		return errors.New("attachments are declared, and neither images nor files are")
+		return errors.New("attachments are declared, but neither images nor files")
 	}
 	if err := s.need(Attach); err != nil {
 		return err
@@ -298,19 +280,16 @@ func stream(ctx context.Context, s Subject) error {
 	if !caps.TextStreaming {
 		t.req.Run.Stream = execution.StreamAuto
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusCompleted)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
 		return err
 	}
 	fallbacks := count(o, func(b execution.StreamFallback) bool { return b.Capability == "text" })
 	switch most := longestMessage(o); {
 	case caps.TextStreaming && most < 2:
-		return errors.New("streaming is declared and every message comes whole")
+		return errors.New("streaming is declared, but every message comes as a whole")
 	case caps.TextStreaming && fallbacks > 0, !caps.TextStreaming && fallbacks != 1:
-		return fmt.Errorf("streaming of text is declared %v and there are %d fallback events", caps.TextStreaming, fallbacks)
+		return fmt.Errorf("streaming of text is declared as %v and there are %d fallback events", caps.TextStreaming, fallbacks)
 	}
 	t.req.Run.Stream = execution.StreamOff
 	if o, err = t.run(ctx, s); err != nil {
@@ -322,7 +301,7 @@ func stream(ctx context.Context, s Subject) error {
 	return o.expect(execution.StatusCompleted)
 }
 
-// longestMessage is the largest number of pieces that one message of the agent came in.
+// longestMessage returns the largest number of pieces of one message of the agent.
 func longestMessage(o seen) (most int) {
 	n := 0
 	for _, e := range o.events {
@@ -350,18 +329,15 @@ func maxTurns(ctx context.Context, s Subject) error {
 	if err := s.need(Steps); err != nil {
 		return err
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusDeferred)
 	if err != nil {
-		return err
-	}
-	if err := o.expect(execution.StatusDeferred); err != nil {
 		return err
 	}
 	if o.result.ExitReason != execution.ExitTurnLimit {
 		return fmt.Errorf("the run ended %s, want turn_limit", o.result.ExitReason)
 	}
 	if steps := count[execution.StepStart](o, nil); steps > 2 {
-		return fmt.Errorf("%d model calls began under a limit of 1", steps)
+		return fmt.Errorf("%d model calls started under a limit of 1", steps)
 	}
 	return nil
 }
@@ -384,7 +360,7 @@ func budget(ctx context.Context, s Subject) error {
 }
 
 func usageOnce(ctx context.Context, s Subject) error {
-	o, err := s.play(ctx, Spend) // CheckOrder holds the result's usage and cost against the stream's
+	o, err := s.play(ctx, Spend) // CheckOrder compares the result's usage and cost with the stream's
 	if err != nil {
 		return err
 	}
@@ -392,10 +368,10 @@ func usageOnce(ctx context.Context, s Subject) error {
 		return err
 	}
 	if o.result.Usage == nil || o.result.Usage.IsZero() {
-		return errors.New("tokens were used and none are counted")
+		return errors.New("tokens were used, but none are counted")
 	}
 	if s.capabilities().Agent.CostReported && (o.result.Cost == nil || o.result.Cost.TotalUSD == nil) {
-		return errors.New("the backend states its cost and the result has none")
+		return errors.New("the backend states its cost, but the result has none")
 	}
 	raw, err := s.raw(ctx, Spend, nil)
 	if err != nil {
@@ -415,7 +391,7 @@ func usageOnce(ctx context.Context, s Subject) error {
 	return nil
 }
 
-// nowhere is a host on which nothing is installed and nobody is logged in.
+// nowhere is a host without installations and logins.
 func nowhere() adapter.Host {
 	return adapter.Host{
 		FS: emptyFS{}, Getenv: func(string) string { return "" }, Home: "/nowhere", Platform: "linux",
@@ -441,17 +417,17 @@ func probe(ctx context.Context, s Subject) error {
 	p, ok := adapter.As[adapter.Prober](s.Backend().Adapter)
 	if !ok {
 		if s.logsIn() {
-			return errors.New("ways to log in are declared, and the adapter cannot tell whether anybody is (adapter.Prober)")
+			return errors.New("ways to log in are declared, but the adapter cannot detect a login (adapter.Prober)")
 		}
-		return Skip("the adapter looks for no installation and no login")
+		return Skip("the adapter detects neither installation nor login")
 	}
 	begun := time.Now()
 	found, err := p.Probe(ctx, nowhere())
 	if err != nil {
-		return fmt.Errorf("an agent that is not there is no error: %w", err)
+		return fmt.Errorf("a missing agent is not an error: %w", err)
 	}
 	if !found.Installed && found.Version != "" {
-		return fmt.Errorf("an agent that is not installed has version %q", found.Version)
+		return fmt.Errorf("a missing agent has version %q", found.Version)
 	}
 	auth := p.DetectAuth(ctx, nowhere())
 	known := []adapter.AuthStatus{adapter.Authenticated, adapter.Unauthenticated, adapter.AuthExpired, adapter.AuthUnknown}
@@ -459,23 +435,23 @@ func probe(ctx context.Context, s Subject) error {
 		return fmt.Errorf("the login is %q, want one of %q", auth.Status, known)
 	}
 	if s.logsIn() && auth.Status == adapter.Authenticated {
-		return errors.New("somebody is logged in on a host where nothing is")
+		return errors.New("a login is reported on a host without any")
 	}
 	if took := time.Since(begun); took > 15*time.Second {
-		return fmt.Errorf("looking for an agent that is not there took %v", took)
+		return fmt.Errorf("detecting a missing agent took %v", took)
 	}
 	return nil
 }
 
-// plugins holds the two accounts of plugins against each other; nothing is listed or installed.
+// plugins compares both declarations of plugins; nothing is listed or installed.
 func plugins(_ context.Context, s Subject) error {
 	_, manages := adapter.As[adapter.PluginManager](s.Backend().Adapter)
 	a := s.capabilities().Agent
 	switch {
 	case a.Plugins && !manages:
-		return errors.New("plugins are declared, and the adapter cannot manage any (adapter.PluginManager)")
+		return errors.New("plugins are declared, but the adapter cannot manage any (adapter.PluginManager)")
 	case manages && !a.Plugins:
-		return errors.New("the adapter manages plugins (adapter.PluginManager), and none are declared")
+		return errors.New("the adapter manages plugins (adapter.PluginManager), but none are declared")
 	case a.Plugins && len(a.PluginFormats) == 0:
 		return errors.New("plugins are declared without a format")
 	case !a.Plugins:
@@ -488,17 +464,17 @@ func authGuide(_ context.Context, s Subject) error {
 	g, ok := adapter.As[adapter.AuthGuide](s.Backend().Adapter)
 	if !ok {
 		if s.logsIn() {
-			return errors.New("ways to log in are declared, and the adapter cannot tell how (adapter.AuthGuide)")
+			return errors.New("ways to log in are declared, but the adapter has no guidance (adapter.AuthGuide)")
 		}
 		return Skip("the backend needs no login")
 	}
 	how := g.AuthGuidance()
 	if how.Provider == "" || len(how.Steps) == 0 {
-		return fmt.Errorf("the guidance names the provider %q and %d steps", how.Provider, len(how.Steps))
+		return fmt.Errorf("the guidance has the provider %q and %d steps", how.Provider, len(how.Steps))
 	}
 	for i, step := range how.Steps {
 		if step.Description == "" {
-			return fmt.Errorf("step %d of the guidance does not say what to do", i+1)
+			return fmt.Errorf("step %d of the guidance has no description", i+1)
 		}
 	}
 	for _, v := range how.EnvVars {

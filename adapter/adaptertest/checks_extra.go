@@ -17,12 +17,12 @@ import (
 // extraChecks are the assertions that the BYOH specification makes outside its list.
 func extraChecks() []Check {
 	return []Check{
-		{Name: "schema-version", Spec: "003: an unknown major of schemaVersion is rejected", Run: schemaVersion},
-		{Name: "correlation", Spec: "003: the correlation ids flow through", Needs: []Scenario{Simple}, Run: correlation},
+		{Name: "schema-version", Spec: "003: an unknown major version of schemaVersion is rejected", Run: schemaVersion},
+		{Name: "correlation", Spec: "003: the correlation ids are passed through", Needs: []Scenario{Simple}, Run: correlation},
 		{Name: "contradiction", Spec: "003: a contradictory request is refused, with one reason", Run: contradiction},
-		{Name: "degradation-kept", Spec: "003: a degraded execution keeps its degradation", Needs: []Scenario{Simple}, Run: degradationKept},
-		{Name: "isolation", Spec: "003: concurrent executions do not see each other", Needs: []Scenario{Simple}, Run: isolation},
-		{Name: "request-unchanged", Spec: "seam: an execution leaves its request alone", Needs: []Scenario{Simple}, Run: requestUnchanged},
+		{Name: "degradation-kept", Spec: "003: a degraded execution reports its degradation", Needs: []Scenario{Simple}, Run: degradationKept},
+		{Name: "isolation", Spec: "003: concurrent executions are isolated", Needs: []Scenario{Simple}, Run: isolation},
+		{Name: "request-unchanged", Spec: "seam: an execution does not change its request", Needs: []Scenario{Simple}, Run: requestUnchanged},
 	}
 }
 
@@ -68,7 +68,7 @@ func correlation(ctx context.Context, s Subject) error {
 	for _, e := range raw {
 		f, ok := e.Body.(execution.Finished)
 		if ok && (f.Result.AssistantID != "" && f.Result.AssistantID != "a1" || f.Result.TurnID != "" && f.Result.TurnID != "t1") {
-			return fmt.Errorf("the adapter answers turn %s of %s, it was asked turn t1 of a1", f.Result.TurnID, f.Result.AssistantID)
+			return fmt.Errorf("the adapter answered turn %s of %s instead of turn t1 of a1", f.Result.TurnID, f.Result.AssistantID)
 		}
 	}
 	return nil
@@ -89,7 +89,7 @@ func contradiction(ctx context.Context, s Subject) error {
 		}
 	}
 	if seen != 1 {
-		return fmt.Errorf("tools that are brought and forbidden give %d reasons, want 1: %v", seen, n.Reasons)
+		return fmt.Errorf("tools that are both given and forbidden have %d reasons, want 1: %v", seen, n.Reasons)
 	}
 	return s.refuses(ctx, t, "tools")
 }
@@ -106,17 +106,14 @@ func degradationKept(ctx context.Context, s Subject) error {
 	case !caps.Agent.OutputTokenLimit:
 		t.req.Run.MaxOutputTokens = 100
 	default:
-		return Skip("the backend has everything that a request could prefer")
+		return Skip("the backend supports everything that a request could prefer")
 	}
-	o, err := t.run(ctx, s)
+	o, err := t.ends(ctx, s, execution.StatusCompleted)
 	if err != nil {
 		return err
 	}
-	if err := o.expect(execution.StatusCompleted); err != nil {
-		return err
-	}
 	if len(o.result.Degradation) == 0 || !o.result.Trace.Summary.Degraded {
-		return fmt.Errorf("the run was degraded, its result lists %v and its trace says %v", o.result.Degradation, o.result.Trace.Summary.Degraded)
+		return fmt.Errorf("the run was degraded, but its result lists %v and its trace %v", o.result.Degradation, o.result.Trace.Summary.Degraded)
 	}
 	return nil
 }
@@ -148,10 +145,10 @@ func isolation(ctx context.Context, s Subject) error {
 			return fmt.Errorf("turn %s got the result of %s", want, o.result.TurnID)
 		}
 		if s.Answer != "" && strings.Count(o.result.Text, s.Answer) != strings.Count(runs[0].result.Text, s.Answer) {
-			return fmt.Errorf("one of %d runs at once says %q, another %q", parallel, short(o.result.Text), short(runs[0].result.Text))
+			return fmt.Errorf("one of %d concurrent runs answered %q, another %q", parallel, short(o.result.Text), short(runs[0].result.Text))
 		}
 		if id := o.result.SessionID; id != "" && sessions[id] {
-			return fmt.Errorf("two runs at once have the session %s", id)
+			return fmt.Errorf("two concurrent runs have the session %s", id)
 		}
 		sessions[o.result.SessionID] = true
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// hookChecks hold the runtime hooks that an adapter declares against what they do.
+// hookChecks compare the declared runtime hooks with the adapter's behaviour.
 func hookChecks() []Check {
-	return []Check{{Name: "tool-hook", Spec: "declared: a hook of one run is asked before each tool call, and what it denies does not run", Run: toolHook},
-		{Name: "skills", Spec: "declared: skills of one run; a folder that is none is refused before anything starts", Run: skills}}
+	return []Check{{Name: "tool-hook", Spec: "declared: a hook of one run is asked before each tool call, and a denied tool does not run", Run: toolHook},
+		{Name: "skills", Spec: "declared: skills of one run; an invalid folder is refused before anything starts", Run: skills}}
 }
 
 func skills(ctx context.Context, s Subject) error {
@@ -28,9 +28,9 @@ func skills(ctx context.Context, s Subject) error {
 	case err != nil:
 		return err
 	case o.result.Status != execution.StatusFailed || o.result.Error.ErrorCode() != execution.CodeValidation:
-		return fmt.Errorf("a skill that is not there is not refused: %s %+v", o.result.Status, o.result.Error)
+		return fmt.Errorf("a missing skill is not refused: %s %+v", o.result.Status, o.result.Error)
 	case s.starts() != before && s.Starts != nil:
-		return errors.New("the backend started although a skill is not there")
+		return errors.New("the backend started although a skill is missing")
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func toolHook(ctx context.Context, s Subject) error {
 			if call.Data.ToolName != "" {
 				asked.Add(1)
 			}
-			return execution.HookResult{Decision: d, Message: "not in this check"}, nil
+			return execution.HookResult{Decision: d, Message: "excluded from this check"}, nil
 		}
 		return asked
 	}
@@ -58,7 +58,7 @@ func toolHook(ctx context.Context, s Subject) error {
 	play := func(d execution.HookDecision) (o seen, asked, ran, denied, failed int, err error) {
 		t := s.trial(Steps)
 		if t.req.Run.ApprovalMode == "" && slices.Contains(agent.ApprovalModes, execution.ApprovalYolo) {
-			t.req.Run.ApprovalMode = execution.ApprovalYolo // the hook holds where nobody else is asked
+			t.req.Run.ApprovalMode = execution.ApprovalYolo // the hook applies although nobody else is asked
 		}
 		n := hook(t, d)
 		if o, err = t.run(ctx, s); err == nil {
@@ -85,7 +85,7 @@ func toolHook(ctx context.Context, s Subject) error {
 	case ran == 0:
 		return errors.New("no tool ran although the hook allowed it")
 	case asked == 0:
-		return errors.New("a tool ran and no hook was asked")
+		return errors.New("a tool ran without the hook")
 	case denied > 0:
 		return fmt.Errorf("%d tools were denied by a hook that allows everything", denied)
 	}
@@ -94,11 +94,11 @@ func toolHook(ctx context.Context, s Subject) error {
 	case err != nil:
 		return fmt.Errorf("with a hook that denies everything: %w", err)
 	case asked == 0:
-		return errors.New("no hook was asked")
+		return errors.New("the hook was not called")
 	case ran > 0:
 		return fmt.Errorf("%d tools ran although the hook denied them", ran)
 	case denied != asked || failed > 0:
-		return fmt.Errorf("the hook denied %d calls: %d tool errors say that a hook did it, %d do not", asked, denied, failed)
+		return fmt.Errorf("the hook denied %d calls: %d tool errors state it, %d do not", asked, denied, failed)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// demand is one thing that a caller can ask of a backend, and whether a backend has it.
+// demand is something that a caller can require of a backend, and whether the backend has it.
 type demand struct {
 	name  string
 	code  execution.ReasonCode
@@ -62,7 +62,7 @@ func demands() []demand {
 	}
 }
 
-// demanding is the simple scenario with one demand, nil when the demand has no such level.
+// demanding returns the simple scenario with one demand, nil if the demand has no such level.
 func (s Subject) demanding(d demand, required bool) *trial {
 	t := s.trial(Simple)
 	q := execution.Requirements{}
@@ -93,13 +93,13 @@ func requiredBlocks(ctx context.Context, s Subject) error {
 		case d.lacks(caps):
 			lacking++
 			if n.Supported || !blocked {
-				return fmt.Errorf("%s is required and absent: supported %v, reasons %v", d.name, n.Supported, n.Reasons)
+				return fmt.Errorf("%s is required and missing: supported %v, reasons %v", d.name, n.Supported, n.Reasons)
 			}
 			if err := s.refuses(ctx, t, ""); err != nil {
 				return fmt.Errorf("%s required: %w", d.name, err)
 			}
 		case blocked || !n.Supported:
-			return fmt.Errorf("%s is required and declared, and refused: %v", d.name, n.Reasons)
+			return fmt.Errorf("%s is required and declared, but refused: %v", d.name, n.Reasons)
 		}
 	}
 	if lacking == 0 {
@@ -120,7 +120,7 @@ func preferredDegrades(ctx context.Context, s Subject) error {
 			return r.Code == d.code && r.Severity == execution.SeverityWarning
 		})
 		if !n.Supported || warned != d.lacks(caps) || warned && !n.Degraded {
-			return fmt.Errorf("%s is preferred, lacking %v: supported %v, degraded %v, reasons %v", d.name, d.lacks(caps), n.Supported, n.Degraded, n.Reasons)
+			return fmt.Errorf("%s is preferred, missing %v: supported %v, degraded %v, reasons %v", d.name, d.lacks(caps), n.Supported, n.Degraded, n.Reasons)
 		}
 		if !warned {
 			continue

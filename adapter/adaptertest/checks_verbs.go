@@ -13,20 +13,20 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// verbChecks exercise what can be done to a running conversation.
+// verbChecks use the verbs of a running conversation.
 func verbChecks() []Check {
 	say := func(verb execution.Verb, fn func(*agent.Run, string) (execution.InputID, error)) Check {
-		return Check{Name: "verb-" + string(verb), Spec: "declared: " + string(verb) + " reaches the conversation as a further turn", Run: talk(verb, fn)}
+		return Check{Name: "verb-" + string(verb), Spec: "declared: " + string(verb) + " reaches the conversation as another turn", Run: talk(verb, fn)}
 	}
 	return []Check{
-		{Name: "interactive", Spec: "declared: a conversation, and without it a refusal", Run: interactive},
+		{Name: "interactive", Spec: "declared: a conversation, or else a refusal", Run: interactive},
 		say(execution.VerbSend, func(r *agent.Run, text string) (execution.InputID, error) { return r.Send(text, "") }),
 		say(execution.VerbQueue, func(r *agent.Run, text string) (execution.InputID, error) { return r.Queue(text, "") }),
 		say(execution.VerbContinue, (*agent.Run).Continue),
 		{Name: "verb-steer", Spec: "declared: steer reaches the running turn", Run: steer},
-		{Name: "verb-interrupt", Spec: "declared: interrupt ends the turn and the conversation goes on", Run: interrupt},
-		{Name: "verb-pause", Spec: "declared: a paused run goes on", Run: pause},
-		{Name: "verbs-refused", Spec: "declared: a verb that is not declared is refused", Needs: []Scenario{Simple}, Run: verbsRefused},
+		{Name: "verb-interrupt", Spec: "declared: interrupt ends the turn and the conversation continues", Run: interrupt},
+		{Name: "verb-pause", Spec: "declared: a paused run continues", Run: pause},
+		{Name: "verbs-refused", Spec: "declared: an undeclared verb is refused", Needs: []Scenario{Simple}, Run: verbsRefused},
 	}
 }
 
@@ -34,14 +34,14 @@ func contains(r execution.Result, part string) bool {
 	return strings.Contains(r.Text, part) || r.Output != nil && strings.Contains(r.Output.Text, part)
 }
 
-// converses reports whether conversations can be tried; err is the outcome when they cannot.
+// converses reports whether conversations can be tested; err is the outcome otherwise.
 func (s Subject) converses(verb execution.Verb, scenarios ...Scenario) error {
 	caps := s.capabilities().Agent
 	if !caps.Has(verb) {
-		return Skip("%s is not declared; that it is refused is another check", verb)
+		return Skip("%s is not declared; another check covers the refusal", verb)
 	}
 	if !caps.InteractiveMode {
-		return fmt.Errorf("%s is declared and conversations are not", verb)
+		return fmt.Errorf("%s is declared, but conversations are not", verb)
 	}
 	return s.need(scenarios...)
 }
@@ -55,10 +55,7 @@ func (s Subject) conversation(sc Scenario) *trial {
 func interactive(ctx context.Context, s Subject) error {
 	t := s.conversation(Talk)
 	caps := s.capabilities().Agent
-	if !caps.InteractiveMode {
-		return s.refuses(ctx, t, "interactive")
-	}
-	if err := s.need(Talk); err != nil {
+	if out, err := s.lacks(ctx, t, !caps.InteractiveMode, "interactive", Talk); out {
 		return err
 	}
 	t.watch = func(r *agent.Run, e execution.Event) {
@@ -70,7 +67,7 @@ func interactive(ctx context.Context, s Subject) error {
 	return errors.Join(err, o.expect(execution.StatusCompleted))
 }
 
-// talk says something after the first turn and expects a second one.
+// talk sends a message after the first turn and expects a second turn.
 func talk(verb execution.Verb, say func(*agent.Run, string) (execution.InputID, error)) func(context.Context, Subject) error {
 	return func(ctx context.Context, s Subject) error {
 		if err := s.converses(verb, Talk); err != nil {
@@ -132,11 +129,11 @@ func steer(ctx context.Context, s Subject) error {
 	}
 	switch {
 	case id == "":
-		return errors.New("the scenario used no tool, so there was nothing to steer")
+		return errors.New("the scenario used no tool, so nothing could be steered")
 	case !has(o, func(b execution.InputTaken) bool { return b.ID == id }):
 		return fmt.Errorf("message %s was not taken", id)
 	case !has(o, func(b execution.InputTaken) bool { return b.ID == id && b.Steered }):
-		return Warn("the message made a turn of its own; it did not reach the running one")
+		return Warn("the message became a separate turn instead of reaching the running one")
 	}
 	return nil
 }
@@ -182,13 +179,13 @@ func interrupt(ctx context.Context, s Subject) error {
 		return errors.New("no turn ended as interrupted")
 	}
 	if n := count[execution.Interrupted](o, nil); n == 0 {
-		return errors.New("there is no interrupted event")
+		return errors.New("no interrupted event")
 	}
 	if cannot {
 		return o.expect(execution.StatusFailed, execution.FailureCancelled)
 	}
 	if turns < 2 {
-		return errors.New("the conversation did not go on after the interrupt")
+		return errors.New("the conversation did not continue after the interrupt")
 	}
 	return o.expect(execution.StatusCompleted)
 }
@@ -201,7 +198,7 @@ func pause(ctx context.Context, s Subject) error {
 		return err
 	}
 	if !s.capabilities().Agent.Has(execution.VerbResume) {
-		return errors.New("pause is declared and resume is not")
+		return errors.New("pause is declared without resume")
 	}
 	t := s.conversation(Steps)
 	resumed := make(chan error, 1)
@@ -238,7 +235,7 @@ func pause(ctx context.Context, s Subject) error {
 		return err
 	}
 	if !has[execution.Paused](o, nil) || !has[execution.Resumed](o, nil) {
-		return errors.New("the events do not say paused and resumed")
+		return errors.New("the events do not contain paused and resumed")
 	}
 	return o.expect(execution.StatusCompleted)
 }
@@ -272,17 +269,17 @@ func verbsRefused(ctx context.Context, s Subject) error {
 	}
 	for verb, err := range faults {
 		if execution.CodeOf(err) != execution.CodeCapability {
-			return fmt.Errorf("%s is not declared and not refused as such: %v", verb, err)
+			return fmt.Errorf("%s is not declared, but not refused as such: %v", verb, err)
 		}
 	}
 	talks := slices.ContainsFunc([]execution.Verb{execution.VerbSend, execution.VerbQueue, execution.VerbSteer, execution.VerbContinue}, caps.Has)
 	if caps.InteractiveMode != talks {
-		return fmt.Errorf("conversations are declared %v, with the verbs %v", caps.InteractiveMode, caps.Verbs)
+		return fmt.Errorf("conversations are declared as %v, with the verbs %v", caps.InteractiveMode, caps.Verbs)
 	}
 	return nil
 }
 
-// approving is the scenario with a question in a mode.
+// approving returns the scenario with a question in an approval mode.
 func (s Subject) approving(mode execution.ApprovalMode) (t *trial, declared bool) {
 	t = s.trial(Approval)
 	t.req.Run.ApprovalMode = mode
@@ -290,23 +287,20 @@ func (s Subject) approving(mode execution.ApprovalMode) (t *trial, declared bool
 	return t, slices.Contains(s.capabilities().Agent.ApprovalModes, mode)
 }
 
-// unasked runs a scenario and fails when a question becomes pending.
+// unasked runs a scenario and fails if a question becomes pending.
 func (t *trial) unasked(ctx context.Context, s Subject) (seen, error) {
 	pending := 0
 	t.watch = func(r *agent.Run, _ execution.Event) { pending += len(r.Pending()) }
 	o, err := t.run(ctx, s)
 	if pending > 0 {
-		err = errors.Join(err, errors.New("somebody was asked"))
+		err = errors.Join(err, errors.New("a question was asked"))
 	}
 	return o, err
 }
 
 func approvalYolo(ctx context.Context, s Subject) error {
 	t, declared := s.approving(execution.ApprovalYolo)
-	if !declared {
-		return s.refuses(ctx, t, "approvalMode")
-	}
-	if err := s.need(Approval); err != nil {
+	if out, err := s.lacks(ctx, t, !declared, "approvalMode", Approval); out {
 		return err
 	}
 	o, err := t.unasked(ctx, s)
@@ -317,7 +311,7 @@ func approvalYolo(ctx context.Context, s Subject) error {
 		return errors.New("something was denied")
 	}
 	if asked := count[execution.ApprovalRequired](o, nil); asked != count[execution.ApprovalGranted](o, nil) {
-		return fmt.Errorf("not every one of %d questions was approved", asked)
+		return fmt.Errorf("not all of %d questions were approved", asked)
 	}
 	if !has[execution.ToolResultEvent](o, nil) && !has[execution.MCPToolResult](o, nil) {
 		return errors.New("the tool was not used")
@@ -327,10 +321,7 @@ func approvalYolo(ctx context.Context, s Subject) error {
 
 func approvalDeny(ctx context.Context, s Subject) error {
 	t, declared := s.approving(execution.ApprovalDeny)
-	if !declared {
-		return s.refuses(ctx, t, "approvalMode")
-	}
-	if err := s.need(Approval); err != nil {
+	if out, err := s.lacks(ctx, t, !declared, "approvalMode", Approval); out {
 		return err
 	}
 	o, err := t.unasked(ctx, s)
@@ -340,26 +331,23 @@ func approvalDeny(ctx context.Context, s Subject) error {
 	return refusedTool(o)
 }
 
-// refusedTool checks a run whose permission was refused.
+// refusedTool checks a run whose permission was denied.
 func refusedTool(o seen) error {
 	if has[execution.ApprovalGranted](o, nil) {
 		return errors.New("something was approved")
 	}
 	if has[execution.ToolResultEvent](o, nil) || has[execution.FileWrite](o, nil) || has[execution.FileCreate](o, nil) {
-		return errors.New("the tool was used although it was refused")
+		return errors.New("the tool ran although it was denied")
 	}
 	if !has[execution.ApprovalDenied](o, nil) && !has[execution.ToolError](o, nil) && !has[execution.MCPToolError](o, nil) {
-		return errors.New("nothing in the stream shows the refusal")
+		return errors.New("no event shows the denial")
 	}
 	return o.expect(execution.StatusCompleted, "")
 }
 
 func approvalPrompt(ctx context.Context, s Subject) error {
 	t, declared := s.approving(execution.ApprovalPrompt)
-	if !declared {
-		return s.refuses(ctx, t, "approvalMode")
-	}
-	if err := s.need(Approval); err != nil {
+	if out, err := s.lacks(ctx, t, !declared, "approvalMode", Approval); out {
 		return err
 	}
 	for _, approve := range []bool{true, false} {
@@ -373,7 +361,7 @@ func approvalPrompt(ctx context.Context, s Subject) error {
 			return err
 		}
 		if asked.Load() == 0 {
-			return errors.New("nobody was asked")
+			return errors.New("no question was asked")
 		}
 		if !approve {
 			return refusedTool(o)
@@ -391,7 +379,7 @@ func approvalPrompt(ctx context.Context, s Subject) error {
 func nobodyThere(ctx context.Context, s Subject) error {
 	t, declared := s.approving(execution.ApprovalPrompt)
 	if !declared {
-		return Skip("the mode prompt is not declared; that it is refused is another check")
+		return Skip("the mode prompt is not declared; another check covers the refusal")
 	}
 	if err := s.need(Approval); err != nil {
 		return err
@@ -402,10 +390,10 @@ func nobodyThere(ctx context.Context, s Subject) error {
 		return err
 	}
 	warned := has(o, func(b execution.Debug) bool { return b.Level == execution.DebugWarn })
-	// A denial by the backend's own rules shows what it denied, and nobody was waited for.
+	// A denial by the backend's own rules shows what it denied, and nothing waited.
 	waited := slices.ContainsFunc(o.result.Trace.Events, func(e execution.TraceEvent) bool { return e.Type == execution.TraceApprovalWait })
 	if waited && !warned {
-		return errors.New("there is no warning")
+		return errors.New("no warning")
 	}
 	return refusedTool(o)
 }

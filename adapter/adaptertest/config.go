@@ -22,10 +22,10 @@ const (
 	configProject = "/work/project"
 )
 
-// Config holds an agent's configuration schema against files that the agent itself wrote: dir/home is a home directory,
-// dir/project a project; in their texts {project} stands for its path. What is read from them is compared with
-// dir/config.golden, which -update or UPDATE_GOLDEN=1 rewrites. Then every field is set, read back and taken out again, and a server of every kind
-// added and removed, and everything else must be as it was.
+// Config tests an agent's configuration schema with files that the agent itself wrote: dir/home is a home directory,
+// dir/project a project; {project} in their texts stands for its path. The values read from them are compared with
+// dir/config.golden, which -update or UPDATE_GOLDEN=1 rewrites. Then every field is set, read and removed, and a
+// server of every kind is added and removed; everything else must stay unchanged.
 func Config(t *testing.T, schema adapter.ConfigSchema, dir string) {
 	t.Helper()
 	files := configFiles(t, dir)
@@ -106,7 +106,7 @@ func configField(t *testing.T, c *agentconfig.Config, field adapter.ConfigField,
 	after := apply(ch)
 	got, ok, err := after.Get(target, scope)
 	if err != nil || !ok {
-		t.Fatalf("it is not there: %v", err)
+		t.Fatalf("it does not exist: %v", err)
 	}
 	if _, merged := value.(map[string]any); !merged && plainJSON(t, got) != plainJSON(t, value) {
 		t.Errorf("set %v, got %v", value, got)
@@ -135,7 +135,7 @@ func configField(t *testing.T, c *agentconfig.Config, field adapter.ConfigField,
 	}
 	gone := apply(ch, out[0])
 	if _, ok, _ := gone.Get(target, scope); ok || others(gone) != others(c) {
-		t.Error("taken out, and still there, or more is gone")
+		t.Error("removed, but still present, or more is gone")
 	}
 }
 
@@ -165,7 +165,7 @@ func configServer(t *testing.T, c *agentconfig.Config, m execution.MCPServer, sc
 		}
 	}
 	if !found {
-		t.Fatal("it is not there")
+		t.Fatal("it does not exist")
 	}
 	if _, err := after.AddMCPServer(m, scope); execution.CodeOf(err) != execution.CodeConfig {
 		t.Errorf("added twice: %v", err)
@@ -181,7 +181,7 @@ func configServer(t *testing.T, c *agentconfig.Config, m execution.MCPServer, sc
 	}
 }
 
-// sample is a value for a field, and what the file has then.
+// sample returns a value for a field, and the file's value then.
 func sample(f adapter.ConfigField) (value, native any) {
 	switch f.Type {
 	case adapter.TypeEnum:

@@ -19,9 +19,10 @@ var (
 // Fake is an adapter in memory whose backend is a function. The zero value is the reference adapter: it declares
 // Capable and plays the scenarios of the suite. It is safe for concurrent use; do not copy it after first use.
 type Fake struct {
-	// Declared makes the capabilities; it must return a fresh copy. Nil is Capable.
+	// Declared returns the capabilities as a fresh copy. Nil is Capable.
 	Declared func() execution.Capabilities
-	// Script is the backend: it gets one execution and returns its result, which Fake yields as the last event. Nil is Play.
+	// Script is the backend: it handles one execution and returns its result, which Fake yields as the last event.
+	// Nil is Play.
 	Script func(*Call) execution.Result
 
 	starts   atomic.Int64
@@ -37,10 +38,10 @@ func (f *Fake) Capabilities() execution.Capabilities {
 	return Capable()
 }
 
-// Starts counts the executions begun so far.
+// Starts returns the number of executions started so far.
 func (f *Fake) Starts() int { return int(f.starts.Load()) }
 
-// Running counts the executions that have not returned.
+// Running returns the number of executions that have not returned.
 func (f *Fake) Running() int { return int(f.running.Load()) }
 
 // Execute implements adapter.Adapter.
@@ -72,7 +73,7 @@ func (f *Fake) Execute(ctx context.Context, req execution.Request, in adapter.In
 	}
 }
 
-// Probe implements adapter.Prober: the reference agent is always there.
+// Probe implements adapter.Prober: the reference agent is always installed.
 func (f *Fake) Probe(ctx context.Context, _ adapter.Host) (adapter.Installation, error) {
 	if err := ctx.Err(); err != nil {
 		return adapter.Installation{}, err
@@ -90,8 +91,8 @@ func (f *Fake) AuthGuidance() adapter.AuthGuidance {
 	return adapter.AuthGuidance{Provider: "adaptertest", Steps: []adapter.AuthStep{{Description: "nothing to do: the reference agent needs no login"}}}
 }
 
-// Capable declares everything that the reference adapter plays. Limits of turns and money are not native, so that
-// package agent enforces them from the stream.
+// Capable declares everything that the reference adapter plays. Turn and budget limits are not native, so package
+// agent enforces them from the stream.
 func Capable() execution.Capabilities {
 	return execution.Capabilities{
 		ToolUse: execution.ToolsNativeIterative, StructuredToolCalls: true,
@@ -116,7 +117,7 @@ func Capable() execution.Capabilities {
 	}
 }
 
-// Bare declares a backend that can do nothing but answer.
+// Bare declares a backend that can only answer.
 func Bare() execution.Capabilities {
 	return execution.Capabilities{Agent: execution.AgentCapabilities{Verbs: []execution.Verb{execution.VerbAbort}}}.Stated()
 }

@@ -82,7 +82,7 @@ func TestBackendIsThere(t *testing.T) {
 	}
 }
 
-// TestHelperProcess is no test: it is the child of TestSurvivors.
+// TestHelperProcess is not a test but the child of TestSurvivors.
 func TestHelperProcess(t *testing.T) {
 	if os.Getenv("DRAWBAR_TEST_CHILD") == "" {
 		t.Skip("run by TestSurvivors")
@@ -129,7 +129,7 @@ func TestSurvivors(t *testing.T) {
 		}
 	}
 	_ = stdin.Close()
-	time.Sleep(20 * time.Millisecond) // a zombie until Wait, and that is no survivor
+	time.Sleep(20 * time.Millisecond) // a zombie until Wait, which is not a survivor
 	if runtime.GOOS == "linux" {
 		for name, probe := range probes {
 			if err := probe(); err != nil {

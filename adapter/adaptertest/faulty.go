@@ -15,8 +15,8 @@ var (
 	_ adapter.Unwrapper = (*Faulty)(nil)
 )
 
-// Faulty decorates an adapter: each execution takes the next fault of the queue, and none when it is empty. It is safe for
-// concurrent use.
+// Faulty decorates an adapter: each execution takes the next fault of the queue, or none if it is empty. It is safe
+// for concurrent use.
 type Faulty struct {
 	inner adapter.Adapter
 
@@ -24,15 +24,15 @@ type Faulty struct {
 	queue []Fault
 }
 
-// Fault is what goes wrong in one execution. It strikes at event number At, counted from 0, in place of or besides that event. An
-// execution with fewer events is struck at its end.
+// Fault is a failure of one execution. It occurs at event number At, counted from 0, instead of or in addition to
+// that event, or at the end of a shorter execution.
 type Fault struct {
 	At        int
 	Error     error         // the sequence yields this error and ends
 	Panic     any           // the sequence panics with this value
-	Delay     time.Duration // the event comes that much later, or the context's end is waited for
-	Duplicate bool          // the event comes twice
-	Truncate  bool          // the sequence ends without this and later events, its result included
+	Delay     time.Duration // the event is delayed, or the end of the context is awaited
+	Duplicate bool          // the event is repeated
+	Truncate  bool          // the sequence ends without this and later events, including its result
 }
 
 // NewFaulty decorates an adapter.
@@ -40,7 +40,7 @@ func NewFaulty(inner adapter.Adapter, faults ...Fault) *Faulty {
 	return &Faulty{inner: inner, queue: faults}
 }
 
-// Next adds faults for the executions to come.
+// Next queues faults for later executions.
 func (f *Faulty) Next(faults ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +88,7 @@ func (f *Faulty) Execute(ctx context.Context, req execution.Request, in adapter.
 	}
 }
 
-// strike does what goes wrong before e; false ends the sequence.
+// strike applies the fault before e; false ends the sequence.
 func (f Fault) strike(ctx context.Context, e execution.Event, yield func(execution.Event, error) bool) bool {
 	if f.Delay > 0 {
 		select {

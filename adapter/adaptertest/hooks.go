@@ -12,8 +12,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// HookGoldens reads what an agent's program said to the commands of its hooks, one file EVENT.json each in a folder, and holds what the
-// adapter makes of it against EVENT.golden beside it, which update rewrites.
+// HookGoldens reads an agent's inputs to the commands of its hooks, one file EVENT.json each in a folder, and
+// compares what the adapter makes of them with EVENT.golden, which update rewrites.
 func HookGoldens(t *testing.T, a adapter.NativeHooks, dir string, update bool) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) == 0 {
@@ -34,7 +34,7 @@ func HookGoldens(t *testing.T, a adapter.NativeHooks, dir string, update bool) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(call.Raw, payload) {
-				t.Error("the payload is not kept as it came")
+				t.Error("the payload is not kept unchanged")
 			}
 			call.Raw = nil
 			got, err := json.MarshalIndent(call, "", "  ")
@@ -58,7 +58,8 @@ func HookGoldens(t *testing.T, a adapter.NativeHooks, dir string, update bool) {
 	}
 }
 
-// FuzzHooks feeds anything to the reader of an adapter's hooks: it refuses or reads, and a call before a tool that it reads names the tool.
+// FuzzHooks feeds arbitrary input to an adapter's hook reader: it is refused or read, and a call before a tool names
+// the tool.
 func FuzzHooks(f *testing.F, a adapter.NativeHooks) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "hooks", "*.json"))
 	for _, file := range files {
@@ -73,14 +74,14 @@ func FuzzHooks(f *testing.F, a adapter.NativeHooks) {
 		for _, h := range a.Hooks() {
 			call, err := a.ReadHook(h.Name, payload)
 			if err == nil && h.Event == execution.HookPreToolUse && call.Data.ToolName == "" {
-				t.Fatalf("%s: a call that names no tool is read", h.Name)
+				t.Fatalf("%s: a call without a tool name is accepted", h.Name)
 			}
 			if err == nil && call.HookType != h.Name {
 				t.Fatalf("%s is called %s", h.Name, call.HookType)
 			}
 			if err == nil {
 				if _, err := json.Marshal(call); err != nil {
-					t.Fatalf("%s: what was read cannot be written: %v", h.Name, err)
+					t.Fatalf("%s: the call cannot be encoded: %v", h.Name, err)
 				}
 			}
 		}

@@ -13,9 +13,10 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Integrations holds what an adapter declares beside its runs: where its agent reads skills, sub-agents and hooks, how it is
-// answered, and how its plugins are managed. dir is the adapter's testdata: integrations.golden has it all, rewritten with update and
-// read in review; hooks and plugins have what the agent's program said. What an adapter does not have is left out.
+// Integrations tests what an adapter declares besides its runs: where its agent reads skills, sub-agents and hooks,
+// how hooks are answered, and how plugins are managed. dir is the adapter's testdata: integrations.golden contains
+// all of it, rewritten with update and reviewed; hooks and plugins contain the agent's recorded output. Missing parts
+// are omitted.
 func Integrations(t *testing.T, a adapter.Adapter, dir string, update bool) {
 	var b bytes.Buffer
 	if k, ok := adapter.As[adapter.SkillKeeper](a); ok {
@@ -46,7 +47,7 @@ func Integrations(t *testing.T, a adapter.Adapter, dir string, update bool) {
 	}
 }
 
-// changedLines are the lines that only one of two texts has.
+// changedLines returns the lines that only one of two texts contains.
 func changedLines(want, got string) string {
 	var b strings.Builder
 	for _, side := range []struct{ mark, text, other string }{{"-", want, got}, {"+", got, want}} {
@@ -69,7 +70,7 @@ func bare() adapter.Host {
 	return adapter.Host{Getenv: func(string) string { return "" }, Home: "/home/ann", Platform: "linux"}
 }
 
-// row writes what something is called, and its value as JSON.
+// row writes a name and its value as JSON.
 func row(t *testing.T, b *bytes.Buffer, name string, v any) {
 	t.Helper()
 	e := json.NewEncoder(b)
@@ -93,7 +94,8 @@ func writeFolders(t *testing.T, b *bytes.Buffer, k adapter.SkillKeeper) {
 	}
 }
 
-// writeHooks writes the place of each event, its answers, and for the event before a tool call each kind of answer and place.
+// writeHooks writes the place of each event, its answers, and for the event before a tool call every kind of answer
+// and place.
 func writeHooks(t *testing.T, b *bytes.Buffer, n adapter.NativeHooks) {
 	deny := execution.HookResult{Decision: execution.HookDeny, Message: "not today"}
 	modify := execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage(`{"command":"ls"}`)}
@@ -130,7 +132,7 @@ func writePlugins(t *testing.T, b *bytes.Buffer, p adapter.PluginManager, name s
 		t.Errorf("plugins, %s: %v, %v", name, list, err)
 	}
 	row(t, b, "plugins "+name, list)
-	_, _ = p.InstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{Consent: true}) // the commands count
+	_, _ = p.InstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{Consent: true}) // only the commands matter
 	_, refused := p.InstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{})
 	_ = p.UninstallPlugin(t.Context(), h, "ID")
 	row(t, b, "  commands", ran)

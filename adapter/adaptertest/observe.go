@@ -19,9 +19,9 @@ import (
 type trial struct {
 	req  execution.Request
 	opts agent.Options
-	// watch sees every event before any reader does and may call the run's methods.
+	// watch gets every event before any reader and may call the run's methods.
 	watch func(*agent.Run, execution.Event)
-	// started gets the run's Abort as soon as there is one.
+	// started gets the run's Abort when the run has started.
 	started func(abort func(error))
 }
 
@@ -38,18 +38,42 @@ func (s Subject) trial(sc Scenario) *trial {
 	return &trial{req: s.request(sc), opts: s.Options}
 }
 
-// play runs a scenario as it is.
+// play runs a scenario unchanged.
 func (s Subject) play(ctx context.Context, sc Scenario) (seen, error) {
 	return s.trial(sc).run(ctx, s)
 }
 
-// run runs a trial to its end and checks what holds for every run: the order of its events, its one result, and that the
-// request is left alone. A result that says failed is no error.
+// run runs a trial to its end and checks what holds for every run: the order of its events, its one result, and that
+// the request is unchanged. A failed result is not an error.
 func (t *trial) run(ctx context.Context, s Subject) (seen, error) {
 	return t.runUnder(ctx, ctx, s)
 }
 
-// runUnder is run with a context of its own for the run, which may end before that of its reader.
+// ends is run for a trial that must end with a status, and with one of the codes if there are any.
+func (t *trial) ends(ctx context.Context, s Subject, status execution.Status, codes ...execution.FailureCode) (seen, error) {
+	o, err := t.run(ctx, s)
+	if err == nil {
+		err = o.expect(status, codes...)
+	}
+	return o, err
+}
+
+// plays is ends for a scenario.
+func (s Subject) plays(ctx context.Context, sc Scenario, status execution.Status, codes ...execution.FailureCode) (seen, error) {
+	return s.trial(sc).ends(ctx, s, status, codes...)
+}
+
+// lacks checks that a trial is refused if its capability is missing, and otherwise that the subject can provoke the scenarios. If out
+// is set the check is over.
+func (s Subject) lacks(ctx context.Context, t *trial, missing bool, capability string, scenarios ...Scenario) (out bool, err error) {
+	if missing {
+		return true, s.refuses(ctx, t, capability)
+	}
+	err = s.need(scenarios...)
+	return err != nil, err
+}
+
+// runUnder is run with a separate context for the run, which may end before that of its reader.
 func (t *trial) runUnder(ctx, inner context.Context, s Subject) (seen, error) {
 	before := t.req.Clone()
 	opts := t.opts
@@ -77,7 +101,7 @@ func (t *trial) runUnder(ctx, inner context.Context, s Subject) (seen, error) {
 		if err != nil {
 			r.Abort(err)
 			last, _ := r.Result(context.WithoutCancel(ctx))
-			return out, fmt.Errorf("the run did not end in time, it was aborted after %d events: %w (it ended %s)", len(out.events), err, last.Status)
+			return out, fmt.Errorf("the run did not end in time and was aborted after %d events: %w (it ended %s)", len(out.events), err, last.Status)
 		}
 		out.events = append(out.events, e)
 	}
@@ -92,7 +116,7 @@ func (t *trial) runUnder(ctx, inner context.Context, s Subject) (seen, error) {
 	return out, errors.Join(CheckOrder(out.events, out.result), out.result.Validate(), changed)
 }
 
-// expect checks status and, where wanted, the failure code.
+// expect checks the status and, if given, the failure code.
 func (o seen) expect(status execution.Status, codes ...execution.FailureCode) error {
 	var got execution.FailureCode
 	message := ""
@@ -105,7 +129,7 @@ func (o seen) expect(status execution.Status, codes ...execution.FailureCode) er
 	return nil
 }
 
-// has reports whether some event of the agent itself has a body of type T that match accepts; nil accepts all.
+// has reports whether an event of the agent itself has a body of type T that match accepts; nil accepts all.
 func has[T execution.Body](o seen, match func(T) bool) bool { return count(o, match) > 0 }
 
 func count[T execution.Body](o seen, match func(T) bool) (n int) {
@@ -122,7 +146,7 @@ func (s Subject) need(scenarios ...Scenario) error {
 	for _, sc := range scenarios {
 		if reason, cannot := s.Cannot[sc]; cannot {
 			if strings.TrimSpace(reason) == "" {
-				return fmt.Errorf("the subject cannot provoke %s and does not say why", sc)
+				return fmt.Errorf("the subject cannot provoke %s and gives no reason", sc)
 			}
 			return Skip("cannot provoke %s: %s", sc, reason)
 		}
@@ -130,7 +154,7 @@ func (s Subject) need(scenarios ...Scenario) error {
 	return nil
 }
 
-// starts is how often the backend was started, 0 where that is not counted.
+// starts returns how often the backend was started, 0 if that is not counted.
 func (s Subject) starts() int {
 	if s.Starts == nil {
 		return 0
@@ -138,14 +162,14 @@ func (s Subject) starts() int {
 	return s.Starts()
 }
 
-// refuses checks that a request is refused before anything starts, for the named capability.
+// refuses checks that a request is refused for the named capability before anything starts.
 func (s Subject) refuses(ctx context.Context, t *trial, capability string) error {
 	n := agent.New(s.Backend()).Negotiate(t.req, t.opts)
 	blocked := slices.ContainsFunc(n.Reasons, func(r execution.Reason) bool {
 		return r.Severity == execution.SeverityBlocking && (capability == "" || r.Capability == capability)
 	})
 	if n.Supported || !blocked {
-		return fmt.Errorf("%s is not declared and negotiation does not refuse it: supported %v, reasons %v", capability, n.Supported, n.Reasons)
+		return fmt.Errorf("%s is not declared, but negotiation does not refuse it: supported %v, reasons %v", capability, n.Supported, n.Reasons)
 	}
 	before := s.starts()
 	o, err := t.run(ctx, s)
@@ -164,8 +188,8 @@ func (s Subject) refuses(ctx context.Context, t *trial, capability string) error
 	return nil
 }
 
-// commands is an inbox for an adapter that is driven without package agent: it gives what is put, approves every question
-// it is told of, and ends when it is closed.
+// commands is an inbox for an adapter without package agent: it delivers commands, approves every question, and ends
+// when it is closed.
 type commands struct {
 	opts agent.Options
 
@@ -228,13 +252,13 @@ func (c *commands) Receive(ctx context.Context) (execution.Command, error) {
 // CallTool implements adapter.ToolHost.
 func (c *commands) CallTool(ctx context.Context, call execution.ToolCall) (execution.ToolResult, error) {
 	if c.opts.Tools == nil {
-		return execution.ToolResult{Error: "nobody handles tools"}, nil
+		return execution.ToolResult{Error: "no handler of tools"}, nil
 	}
 	return c.opts.Tools(ctx, call)
 }
 
-// raw iterates the adapter itself, without the guarantees of package agent, and answers its questions with yes. stop
-// ends the iteration early when it says so.
+// raw iterates the adapter itself, without the guarantees of package agent, and approves its questions. stop may end
+// the iteration early.
 func (s Subject) raw(ctx context.Context, sc Scenario, stop func(execution.Event) bool) (events []execution.Event, err error) {
 	req := s.request(sc)
 	req.Run.RunID = agent.NewRunID()
@@ -242,7 +266,7 @@ func (s Subject) raw(ctx context.Context, sc Scenario, stop func(execution.Event
 	defer in.close()
 	for e, broken := range s.Backend().Adapter.Execute(ctx, req, in) {
 		if broken != nil {
-			return events, fmt.Errorf("the sequence yields an error, which is for a broken caller: %w", broken)
+			return events, fmt.Errorf("the sequence yields an error, which is reserved for broken callers: %w", broken)
 		}
 		events = append(events, e)
 		switch b := e.Body.(type) {

@@ -9,15 +9,15 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// CheckOrder holds the whole stream of one run, as a reader sees it from its first event to its last, against the ordering
-// contract of the agent-mux specification and against the run's result. It reports every violation, joined.
+// CheckOrder checks the whole stream of one run, as a reader sees it, against the ordering contract of the agent-mux
+// specification and against the run's result. It reports every violation, joined.
 //
-// The contract: numbers and times ascend; the session comes first and its end last; turns begin and end one after the other
-// and everything an agent does lies within one; thinking comes before text within one generation; a tool call
-// starts, becomes ready and ends once, its shell events lie within it and its file events follow it; a question comes before
-// its one answer, and its tool waits; a message is queued, then taken or cancelled; nothing of the agent follows the
-// terminal error; finished comes once and last, and it carries the result. Text, usage and cost of the result are those of the
-// stream. A reader that was too slow has a gap: then only numbers, times and the end are checked.
+// The contract: numbers and times ascend; the session comes first and its end last; turns do not overlap and contain
+// everything an agent does; thinking precedes text within one generation; a tool call starts, becomes ready and ends
+// once, contains its shell events and precedes its file events; a question precedes its one answer, and its tool
+// waits; a message is queued, then taken or cancelled; nothing of the agent follows the terminal error; finished
+// comes once and last, with the result. Text, usage and cost of the result equal those of the stream. For a reader
+// that was too slow the stream has a gap: then only numbers, times and the end are checked.
 func CheckOrder(events []execution.Event, result execution.Result) error {
 	o := newOrder()
 	for i, e := range events {
@@ -27,7 +27,7 @@ func CheckOrder(events []execution.Event, result execution.Result) error {
 	return errors.Join(o.faults...)
 }
 
-// toolState is how far a tool call has come.
+// toolState is the state of a tool call.
 type toolState struct {
 	started, ready, ended bool
 	shell                 bool
@@ -45,7 +45,7 @@ type order struct {
 	open    bool
 	steps   map[int]bool // steps of the open turn; true while open
 	texts   map[string]*strings.Builder
-	talking map[string]bool // a message of this parent has text and has not stopped
+	talking map[string]bool // a message of this parent has text and is open
 	tools   map[string]*toolState
 	asked   map[execution.QuestionID]bool // true while unanswered
 	inputs  map[execution.InputID]bool    // true while neither taken nor cancelled
@@ -71,7 +71,7 @@ func (o *order) addf(e execution.Event, format string, args ...any) {
 	o.faults = append(o.faults, fmt.Errorf("event %d %s: %s", e.Seq, kind, fmt.Sprintf(format, args...)))
 }
 
-// content are the groups of events that are an agent's own doing within a turn.
+// content are the groups of events that an agent produces within a turn.
 var content = []string{"text", "thinking", "tool", "file", "shell", "mcp", "subagent"}
 
 func (o *order) event(i int, e execution.Event, last bool) {
@@ -112,7 +112,7 @@ func (o *order) event(i int, e execution.Event, last bool) {
 		o.exchange(e)
 	}
 	if retry, ok := e.Body.(execution.Retry); ok && retry.Attempt > 0 {
-		o.retried = true // the next attempt begins anew
+		o.retried = true // the next attempt starts anew
 		clear(o.tools)
 	}
 }
@@ -131,7 +131,7 @@ func (o *order) head(e execution.Event, last bool) {
 		o.addf(e, "its time %v is before %v", e.Time, o.last.Time)
 	}
 	if e.RunID == "" || o.last.RunID != "" && e.RunID != o.last.RunID {
-		o.addf(e, "is of run %q, the one before of %q", e.RunID, o.last.RunID)
+		o.addf(e, "is of run %q, the previous one of %q", e.RunID, o.last.RunID)
 	}
 	if e.Agent == "" {
 		o.addf(e, "names no agent")
@@ -146,7 +146,7 @@ func (o *order) head(e execution.Event, last bool) {
 	o.last = e
 }
 
-// place checks session and turn around an event.
+// place checks the session and the turn around an event.
 func (o *order) place(e execution.Event, group string) {
 	kind := e.Body.Type()
 	switch group {
@@ -165,14 +165,14 @@ func (o *order) place(e execution.Event, group string) {
 	}
 	inTurn := slices.Contains(content, group) || kind == "step_start" || kind == "step_end" || kind == "approval_request" || kind == "input_required" || kind == "image_output"
 	if inTurn && !o.open {
-		o.addf(e, "lies in no turn")
+		o.addf(e, "is outside any turn")
 	}
 	if o.open && e.Turn != o.turns-1 {
 		o.addf(e, "says turn %d within turn %d", e.Turn, o.turns-1)
 	}
 }
 
-// frame follows sessions, turns and steps of the agent itself.
+// frame checks sessions, turns and steps of the agent itself.
 func (o *order) frame(e execution.Event) {
 	switch b := e.Body.(type) {
 	case execution.SessionStart:
@@ -205,7 +205,7 @@ func (o *order) frame(e execution.Event) {
 			o.addf(e, "has index %d, want %d", b.TurnIndex, o.turns-1)
 		}
 		if b.Reason == "" {
-			o.addf(e, "gives no reason")
+			o.addf(e, "has no reason")
 		}
 		o.open = false
 	case execution.StepStart:
@@ -224,7 +224,7 @@ func (o *order) frame(e execution.Event) {
 	}
 }
 
-// speech follows messages and thinking. Each sub-agent has its own.
+// speech checks messages and thinking, separately for each sub-agent.
 func (o *order) speech(e execution.Event) {
 	switch b := e.Body.(type) {
 	case execution.MessageStart:
@@ -249,7 +249,7 @@ func (o *order) speech(e execution.Event) {
 	}
 }
 
-// said is what a message has said so far.
+// said returns the text of a message so far.
 func (o *order) said(parent string) *strings.Builder {
 	b := o.texts[parent]
 	if b == nil {
@@ -259,7 +259,7 @@ func (o *order) said(parent string) *strings.Builder {
 	return b
 }
 
-// account adds up what the result must say.
+// account adds up what the result must state.
 func (o *order) account(e execution.Event) {
 	switch b := e.Body.(type) {
 	case execution.TextDelta:
@@ -276,11 +276,11 @@ func (o *order) account(e execution.Event) {
 	}
 }
 
-// end checks what only the whole stream shows.
+// end checks what requires the whole stream.
 func (o *order) end(events []execution.Event, result execution.Result) {
 	add := func(format string, args ...any) { o.faults = append(o.faults, fmt.Errorf(format, args...)) }
 	if len(events) == 0 {
-		add("there are no events")
+		add("no events")
 		return
 	}
 	if f, ok := events[len(events)-1].Body.(execution.Finished); ok && !sameResult(f.Result, result) {
@@ -318,18 +318,18 @@ func (o *order) end(events []execution.Event, result execution.Result) {
 	}
 }
 
-// failure checks that a failed run says so in its stream, and nothing of the agent behind it.
+// failure checks that a failed run reports it in its stream, and that nothing of the agent follows.
 func (o *order) failure(result execution.Result, add func(string, ...any)) {
 	if result.Status != execution.StatusFailed || result.Error == nil {
 		return
 	}
 	switch result.Error.Code {
 	case execution.FailureTimeout, execution.FailureCancelled, execution.FailureBudgetExceeded:
-		return // the control events say it
+		return // the control events report it
 	}
 	switch {
 	case o.errorAt < 0:
-		add("the run failed with %s and its stream has no error event", result.Error.Code)
+		add("the run failed with %s, but its stream has no error event", result.Error.Code)
 	case o.after != "":
 		add("%s follows the terminal error", o.after)
 	}

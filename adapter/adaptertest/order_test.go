@@ -109,7 +109,7 @@ func TestCheckOrder(t *testing.T) {
 		{"after session end", at.Simple, func(t *testing.T, e stream, _ *execution.Result) stream {
 			return inserted[execution.Finished](t, e, execution.TokenUsage{})
 		}, "after session_end"},
-		{"no turn start", at.Simple, func(t *testing.T, e stream, _ *execution.Result) stream { return without[execution.TurnStart](t, e) }, "lies in no turn"},
+		{"no turn start", at.Simple, func(t *testing.T, e stream, _ *execution.Result) stream { return without[execution.TurnStart](t, e) }, "is outside any turn"},
 		{"no turn end", at.Simple, func(t *testing.T, e stream, _ *execution.Result) stream { return without[execution.TurnEnd](t, e) }, "has no end"},
 		{"turn in turn", at.Simple, func(t *testing.T, e stream, _ *execution.Result) stream {
 			return inserted[execution.MessageStart](t, e, execution.TurnStart{TurnIndex: 1})
@@ -121,7 +121,7 @@ func TestCheckOrder(t *testing.T) {
 		{"no reason", at.Simple, func(t *testing.T, e stream, _ *execution.Result) stream {
 			e[index[execution.TurnEnd](t, e)].Body = execution.TurnEnd{}
 			return e
-		}, "gives no reason"},
+		}, "has no reason"},
 		{"wrong turn", at.Simple, func(t *testing.T, e stream, _ *execution.Result) stream {
 			e[index[execution.TextDelta](t, e)].Turn = 3
 			return e

@@ -2,7 +2,7 @@ package adaptertest
 
 import "github.com/drawbar/drawbar/execution"
 
-// work follows tool calls and what lies within and behind them.
+// work checks tool calls and the events within and after them.
 func (o *order) work(e execution.Event) {
 	switch b := e.Body.(type) {
 	case execution.ToolCallStart:
@@ -85,7 +85,7 @@ func (o *order) shell(e execution.Event, id string, starts bool) {
 	t := o.tool(id)
 	switch {
 	case !t.started && !t.ready || t.ended:
-		o.addf(e, "lies outside its tool call %s", id)
+		o.addf(e, "is outside its tool call %s", id)
 	case !starts && !t.shell:
 		o.addf(e, "comes before shell_start of %s", id)
 	}
@@ -98,7 +98,7 @@ func (o *order) file(e execution.Event, id string) {
 	}
 }
 
-// exchange follows questions and messages.
+// exchange checks questions and messages.
 func (o *order) exchange(e execution.Event) {
 	switch b := e.Body.(type) {
 	case execution.ApprovalRequired:
@@ -111,7 +111,7 @@ func (o *order) exchange(e execution.Event) {
 	case execution.ApprovalGranted:
 		o.answer(e, b.ID, true)
 	case execution.ApprovalDenied:
-		o.answer(e, b.ID, false) // an agent may deny by a rule of its own, without a question
+		o.answer(e, b.ID, false) // an agent may deny by its own rules, without a question
 	case execution.QuestionWithdrawn:
 		o.answer(e, b.ID, true)
 	case execution.InputQueued:
@@ -128,7 +128,7 @@ func (o *order) exchange(e execution.Event) {
 
 func (o *order) ask(e execution.Event, id execution.QuestionID) {
 	if o.asked[id] {
-		o.addf(e, "question %s is open already", id)
+		o.addf(e, "question %s is already open", id)
 	}
 	o.asked[id] = true
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// playPrefix marks the requests that Play understands.
+// playPrefix marks requests for Play.
 const playPrefix = "play "
 
-// stubborn is how long the reference adapter lets a polite request to stop wait.
+// stubborn is how long the reference adapter ignores a polite request to stop.
 const stubborn = 30 * time.Millisecond
 
-// PlayRequest is the request that makes Play bring a scenario about.
+// PlayRequest returns the request that makes Play play a scenario.
 func PlayRequest(sc Scenario) execution.Request {
 	req := execution.Request{Message: execution.Message{Text: execution.Prompt(playPrefix + string(sc))}}
 	switch sc {
@@ -31,7 +31,8 @@ func PlayRequest(sc Scenario) execution.Request {
 	return req
 }
 
-// FakeSubject is the reference adapter as a subject. The instances share f, so its counters see every execution.
+// FakeSubject returns the reference adapter as a subject. The instances share f, so its counters include every
+// execution.
 func FakeSubject(f *Fake) Subject {
 	return Subject{
 		Backend: func() agent.Backend {
@@ -48,14 +49,14 @@ func FakeSubject(f *Fake) Subject {
 	}
 }
 
-// sessions is the memory of the reference agent: what was said in each conversation.
+// sessions is the memory of the reference agent: the messages of each conversation.
 type sessions struct {
 	mu   sync.Mutex
 	said map[string][]string
 	made int
 }
 
-// open begins, resumes or forks a session.
+// open starts, resumes or forks a session.
 func (s *sessions) open(o execution.RunOptions) (start execution.SessionStart, history []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +84,8 @@ func (s *sessions) keep(id string, history []string) {
 	s.said[id] = slices.Clone(history)
 }
 
-// Play is the script of the reference adapter: it brings the scenario about that its request names (see PlayRequest), and
-// in an interactive run goes on until its input ends. Any other message is answered with "hi".
+// Play is the script of the reference adapter: it plays the scenario of its request (see PlayRequest), and continues
+// an interactive run until its input ends. Any other message is answered with "hi".
 func Play(c *Call) execution.Result {
 	name, _ := strings.CutPrefix(string(c.Request.Message.Text), playPrefix)
 	if Scenario(name) == Missing {
@@ -115,7 +116,7 @@ type player struct {
 	over    bool
 }
 
-// goOn does what the next command says; false when the conversation is over.
+// goOn carries out the next command; false if the conversation is over.
 func (p *player) goOn() bool {
 	if p.over {
 		return false
@@ -255,7 +256,7 @@ func (p *player) permission() error {
 	return nil
 }
 
-// hang works until it is stopped or interrupted. It takes messages for the running turn meanwhile.
+// hang works until it is stopped or interrupted, and accepts messages for the running turn meanwhile.
 func (p *player) hang(longer time.Duration) error {
 	deadline := time.NewTimer(20 * time.Second)
 	defer deadline.Stop()
@@ -283,7 +284,7 @@ func (p *player) hang(longer time.Duration) error {
 	}
 }
 
-// steered takes the messages that have come for the running turn.
+// steered takes the waiting messages for the running turn.
 func (p *player) steered() {
 	p.mu.Lock()
 	var said []execution.Say
@@ -300,7 +301,7 @@ func (p *player) steered() {
 	}
 }
 
-// steps are four model calls with a tool between each two. Each costs a cent.
+// steps plays four model calls with a tool between each two. Each costs a cent.
 func (p *player) steps() error {
 	caps := p.fake.Capabilities().Agent
 	cent := 0.01
@@ -331,7 +332,7 @@ func (p *player) steps() error {
 				p.Emit(execution.ToolError{ToolCallID: id, ToolName: "look", Error: why})
 			}
 		}
-		// A real model takes its time: long enough for a limit to strike between two calls.
+		// Like a real model, take long enough for a limit to take effect between two calls.
 		if err := p.Sleep(time.Millisecond); err != nil {
 			return err
 		}

@@ -15,11 +15,12 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Commands are an agent's own commands for its plugins, by their arguments, joined with spaces; the zero outcome is one that says nothing.
+// Commands are the outcomes of an agent's plugin commands by their arguments, joined with spaces; the zero outcome
+// has no output.
 type Commands map[string]adapter.SpawnOutcome
 
-// RecordedCommands are the commands whose output stands in a folder: a file for each, named by its arguments with _ between them,
-// ending in .txt for what it printed and .stderr for what it printed there.
+// RecordedCommands reads the recorded commands of a folder: a file per command, named by its arguments joined with _,
+// ending in .txt for standard output and .stderr for standard error.
 func RecordedCommands(t testing.TB, dir string) Commands {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -48,7 +49,7 @@ func RecordedCommands(t testing.TB, dir string) Commands {
 	return c
 }
 
-// Host is a machine with these commands. Every command that runs is noted in ran; one that is not there fails.
+// Host returns a machine with these commands. Every command that runs is recorded in ran; a missing one fails.
 func (c Commands) Host(ran *[]string) adapter.Host {
 	return adapter.Host{Getenv: func(string) string { return "" }, Home: "/home/ann", Platform: "linux",
 		LookPath: func(name string) (string, error) { return "/bin/" + name, nil },
@@ -63,8 +64,8 @@ func (c Commands) Host(ran *[]string) adapter.Host {
 		}}
 }
 
-// Plugins holds an adapter's management of plugins against what every one must do. recorded are the agent's commands that list
-// plugins, with some that are installed.
+// Plugins tests an adapter's management of plugins. recorded are the agent's commands that list plugins, with some
+// installed.
 func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 	ctx := t.Context()
 	agree := adapter.PluginOptions{Consent: true}
@@ -138,7 +139,7 @@ func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 			t.Errorf("%q does not reach the program as it is: %q", odd, ran)
 		}
 	})
-	t.Run("claimed and not there", func(t *testing.T) {
+	t.Run("reported as installed, but missing", func(t *testing.T) {
 		var ran []string
 		h := recorded.Host(&ran)
 		run := h.Spawn
@@ -149,12 +150,12 @@ func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 			return adapter.SpawnOutcome{Stdout: "installed, surely"}, nil
 		}
 		if _, err := a.InstallPlugin(ctx, h, "phantom", agree); execution.CodeOf(err) != execution.CodePlugin || !strings.Contains(err.Error(), "surely") {
-			t.Errorf("an installation that left nothing: %v", err)
+			t.Errorf("an installation without effect: %v", err)
 		}
 	})
 }
 
-// FuzzPlugins feeds anything to the readers of what an agent's commands print about plugins, beginning with what is recorded in
+// FuzzPlugins feeds arbitrary output to the parsers of an agent's plugin commands, starting with the recordings in
 // testdata/plugins.
 func FuzzPlugins(f *testing.F, a adapter.PluginManager) {
 	for _, dir := range []string{"", "none"} {
@@ -172,11 +173,11 @@ func FuzzPlugins(f *testing.F, a adapter.PluginManager) {
 		}
 		list, err := a.ListPlugins(t.Context(), h)
 		if err == nil && list == nil {
-			t.Fatal("no list and no error")
+			t.Fatal("neither a list nor an error")
 		}
 		if s, ok := a.(adapter.PluginSearcher); ok {
 			if found, err := s.SearchPlugins(t.Context(), h, "x"); err == nil && found == nil {
-				t.Fatal("no list of what was found and no error")
+				t.Fatal("neither search results nor an error")
 			}
 		}
 	})

@@ -18,18 +18,18 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// SessionSubject is a store to be held against what adapter.SessionStore promises.
+// SessionSubject is a store to test against the contract of adapter.SessionStore.
 type SessionSubject struct {
 	Store adapter.SessionStore
 	// Home is a home directory with real sessions of the agent. It is copied, never changed.
 	Home string
-	// Variable moves the agent's directory; Below is where it is in a home without it.
+	// Variable relocates the agent's directory; Below is its place in a home without the variable.
 	Variable, Below string
-	// Inside is where the variable's directory has what a home has in Below, empty when they are the same.
+	// Inside is the place in the variable's directory of what a home has in Below, empty if they are the same.
 	Inside string
 }
 
-// host is a machine with home as the home directory.
+// host returns a machine with home as the home directory.
 func (s SessionSubject) host(home string, env map[string]string) adapter.Host {
 	return adapter.Host{FS: os.DirFS("/"), Home: home, Platform: "linux", Getenv: func(k string) string { return env[k] }}
 }
@@ -64,13 +64,12 @@ func (s SessionSubject) list(t *testing.T, h adapter.Host) []adapter.SessionFile
 		t.Errorf("problems: %v", problems)
 	}
 	if len(files) == 0 {
-		t.Fatal("there are no sessions")
+		t.Fatal("no sessions")
 	}
 	return files
 }
 
-// goldens compares every session with what is written down of it: testdata/session/<id>.golden, rewritten with -update
-// or UPDATE_SESSIONS=1.
+// goldens compares every session with testdata/session/<id>.golden, which -update or UPDATE_SESSIONS=1 rewrites.
 func (s SessionSubject) goldens(t *testing.T, home string) {
 	h := s.host(home, nil)
 	for _, f := range s.list(t, h) {
@@ -118,14 +117,14 @@ func firstDifference(want, got []byte) string {
 	return "one is longer"
 }
 
-// checkSession holds a session against itself.
+// checkSession checks a session for consistency.
 func checkSession(t *testing.T, s adapter.Session) {
 	t.Helper()
 	if s.Agent == "" || s.SessionID == "" || s.UnifiedID != s.Agent+":"+s.SessionID || s.Tags == nil || s.TurnCount == nil || s.MessageCount == nil || s.Usage == nil {
-		t.Errorf("the summary is not complete: %+v", s.SessionSummary)
+		t.Errorf("the summary is incomplete: %+v", s.SessionSummary)
 	}
 	if s.UpdatedAt.Before(s.CreatedAt) {
-		t.Errorf("updated at %v, made at %v", s.UpdatedAt, s.CreatedAt)
+		t.Errorf("updated at %v, created at %v", s.UpdatedAt, s.CreatedAt)
 	}
 	calls := map[string]string{}
 	for i, m := range s.Messages {
@@ -139,15 +138,15 @@ func checkSession(t *testing.T, s adapter.Session) {
 			t.Errorf("message %d has the role %q", i, m.Role)
 		}
 		if !m.Timestamp.IsZero() && (m.Timestamp.Before(s.CreatedAt) || m.Timestamp.After(s.UpdatedAt)) {
-			t.Errorf("message %d is of %v, outside of the session", i, m.Timestamp)
+			t.Errorf("message %d is of %v, outside the session", i, m.Timestamp)
 		}
 		for _, c := range m.ToolCalls {
 			if _, twice := calls[c.ToolCallID]; twice {
-				t.Errorf("the call %s is there twice", c.ToolCallID)
+				t.Errorf("the call %s appears twice", c.ToolCallID)
 			}
 			calls[c.ToolCallID] = c.ToolName
 			if len(c.Input) > 0 && !json.Valid(c.Input) {
-				t.Errorf("the input of %s is no JSON: %s", c.ToolCallID, c.Input)
+				t.Errorf("the input of %s is not JSON: %s", c.ToolCallID, c.Input)
 			}
 		}
 		if r := m.ToolResult; r != nil {
@@ -161,7 +160,7 @@ func checkSession(t *testing.T, s adapter.Session) {
 	}
 }
 
-// watchedFS notes which files are opened.
+// watchedFS records which files are opened.
 type watchedFS struct {
 	fs.FS
 	mu     *sync.Mutex
@@ -226,7 +225,7 @@ func (s SessionSubject) summaries(t *testing.T, home string) {
 		a, _ := json.Marshal(short)
 		b, _ := json.Marshal(whole.SessionSummary)
 		if !bytes.Equal(a, b) {
-			t.Errorf("the summary is\n%s\nand the session says\n%s", a, b)
+			t.Errorf("the summary is\n%s\nand the session is\n%s", a, b)
 		}
 		if short.Title == "" || short.Cwd == "" || short.Model == "" {
 			t.Errorf("title, directory or model are missing: %s", a)
@@ -234,7 +233,7 @@ func (s SessionSubject) summaries(t *testing.T, home string) {
 	}
 }
 
-// events follows every session from its first line and compares with what was read.
+// events follows every session from its first line and compares the events with the session.
 func (s SessionSubject) events(t *testing.T, home string) {
 	h := s.host(home, nil)
 	for _, f := range s.list(t, h) {
@@ -292,18 +291,18 @@ func (s SessionSubject) events(t *testing.T, home string) {
 			}
 		}
 		if a, b := strings.Join(said, "\n"), strings.Join(wantSaid, "\n"); a != b {
-			t.Errorf("%s: the events say %q, the session says %q", f.Path, a, b)
+			t.Errorf("%s: the events contain %q, the session %q", f.Path, a, b)
 		}
 		if !slices.Equal(prompts, wantPrompts) || calls != wantCalls || len(results) != wantResults {
 			t.Errorf("%s: events: prompts %q, %d calls, %d results; session: %q, %d, %d", f.Path, prompts, calls, len(results), wantPrompts, wantCalls, wantResults)
 		}
 		if usage != *session.Usage {
-			t.Errorf("%s: the events add up to %+v, the session says %+v", f.Path, usage, *session.Usage)
+			t.Errorf("%s: the events add up to %+v, the session to %+v", f.Path, usage, *session.Usage)
 		}
 	}
 }
 
-// bytes looks for every text of a session in what OpenSession gives.
+// bytes searches the output of OpenSession for every text of a session.
 func (s SessionSubject) bytes(t *testing.T, home string) {
 	h := s.host(home, nil)
 	for _, f := range s.list(t, h) {

@@ -13,15 +13,15 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// damage is a way to spoil one session file. What is said about it must contain says, and the path always.
+// damage is a way to damage one session file. The reported problem must contain says, and always the path.
 type damage struct {
 	name   string
 	spoil  func(t *testing.T, path string, text []byte)
-	says   string // empty: nothing needs to be said
-	listed bool   // the listing itself has the problem
+	says   string // empty: no problem required
+	listed bool   // the listing reports the problem
 }
 
-// gigantic is a line longer than what is read of one.
+// gigantic exceeds the longest line that is read.
 const gigantic = 64<<20 + 4096
 
 func rewrite(change func(text []byte) []byte) func(*testing.T, string, []byte) {
@@ -74,8 +74,8 @@ func damages() []damage {
 	}
 }
 
-// badFiles spoils one session after another in every way, and wants it listed, read as far as it goes, and its problem
-// told with its path.
+// badFiles damages sessions in every way, and checks that each is listed, read as far as possible, and reported with
+// its path.
 func (s SessionSubject) badFiles(t *testing.T, home string) {
 	for _, d := range damages() {
 		t.Run(d.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func (s SessionSubject) badFiles(t *testing.T, home string) {
 			before := s.list(t, h)
 			for i, f := range before {
 				if d.name == "a gigantic line" && i > 0 {
-					break // one is enough for the time it takes
+					break // once is enough, because it is slow
 				}
 				s.badFile(t, h, f, d, len(before))
 			}
@@ -148,7 +148,7 @@ func (s SessionSubject) badFile(t *testing.T, h adapter.Host, f adapter.SessionF
 	for _, p := range session.Problems {
 		told += p.String() + "\n"
 		if p.Path == "" {
-			t.Errorf("a problem without its file: %v", p)
+			t.Errorf("a problem without a path: %v", p)
 		}
 	}
 	if !strings.Contains(told, d.says) || d.says != "" && !strings.Contains(told, f.Path) {
@@ -171,7 +171,7 @@ func (s SessionSubject) badFile(t *testing.T, h adapter.Host, f adapter.SessionF
 	}
 }
 
-// refusingFS lets nobody read one file.
+// refusingFS refuses to open one file.
 type refusingFS struct {
 	watchedFS
 	refused string
@@ -193,7 +193,7 @@ func (s SessionSubject) unreadable(t *testing.T, home string) {
 		_, readErr := s.Store.ReadSession(t.Context(), refusing, f)
 		for _, err := range []error{err, readErr} {
 			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), f.Path) {
-				t.Errorf("the error is %v, want one of the file that says that it may not be read", err)
+				t.Errorf("the error is %v, want one with the file and the refused permission", err)
 			}
 		}
 	}

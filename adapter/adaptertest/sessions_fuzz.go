@@ -13,9 +13,9 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// FuzzSessions feeds a store's decoder with the bytes of one file: nothing panics, what is read can be encoded, usage is
-// never negative, the summary agrees with the session, and following makes no more than a bounded number of events.
-// file is where the agent would keep the session id below home.
+// FuzzSessions feeds a store's decoder with arbitrary bytes of one file: nothing panics, the result can be encoded,
+// usage is never negative, the summary agrees with the session, and following makes a bounded number of events. file
+// is the path of session id below home.
 func FuzzSessions(f *testing.F, s SessionSubject, file, id string) {
 	err := filepath.WalkDir(s.Home, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".jsonl") {
@@ -23,7 +23,7 @@ func FuzzSessions(f *testing.F, s SessionSubject, file, id string) {
 		}
 		text, err := os.ReadFile(path)
 		var last []byte
-		for line := range bytes.Lines(text) { // in pieces: large seeds hardly change
+		for line := range bytes.Lines(text) { // in pieces, because large seeds hardly change
 			if len(line) < 2000 {
 				f.Add(append(last, line...))
 				last = bytes.Clone(line)

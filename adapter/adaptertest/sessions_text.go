@@ -10,7 +10,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 )
 
-// SessionsIn reads all sessions of a store that holds these files, by their paths below the home directory.
+// SessionsIn reads all sessions of a store with these files, given by path below the home directory.
 func SessionsIn(t *testing.T, store adapter.SessionStore, files map[string]string) (map[string]adapter.Session, []adapter.SessionProblem) {
 	t.Helper()
 	disk := fstest.MapFS{}
@@ -27,14 +27,14 @@ func SessionsIn(t *testing.T, store adapter.SessionStore, files map[string]strin
 		}
 		short, err := store.SummarizeSession(t.Context(), h, f)
 		if err == nil && (short.SessionID != s.SessionID || short.Title != s.Title || short.Model != s.Model || short.ForkedFrom != s.ForkedFrom || short.Parent != s.Parent) {
-			t.Errorf("the summary is %+v, the session says %+v", short, s.SessionSummary)
+			t.Errorf("the summary is %+v, the session %+v", short, s.SessionSummary)
 		}
 		sessions[s.SessionID] = s
 	}
 	return sessions, problems
 }
 
-// Transcript is a session in one line a message, for tests.
+// Transcript formats a session with one line per message, for tests.
 func Transcript(s adapter.Session) string {
 	var b strings.Builder
 	write := func(indent string, messages []adapter.SessionMessage) {
@@ -69,11 +69,11 @@ func Transcript(s adapter.Session) string {
 	return b.String()
 }
 
-// SessionCase is files and what their sessions say.
+// SessionCase is files and the sessions in them.
 type SessionCase struct {
 	Name  string
 	Files map[string]string
-	ID    string // of the session that is looked at
+	ID    string // the session to check
 	Want  string // its Transcript
 	Check func(t *testing.T, s adapter.Session)
 }
@@ -87,7 +87,7 @@ func SessionCases(t *testing.T, store adapter.SessionStore, cases []SessionCase)
 			all, problems := SessionsIn(t, store, c.Files)
 			s, ok := all[c.ID]
 			if !ok {
-				t.Fatalf("there is no session %s: %v, problems %v", c.ID, all, problems)
+				t.Fatalf("session %s is missing: %v, problems %v", c.ID, all, problems)
 			}
 			if got := Transcript(s); got != c.Want {
 				t.Errorf("got\n%swant\n%s", got, c.Want)

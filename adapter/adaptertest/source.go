@@ -13,12 +13,13 @@ import (
 	"strings"
 )
 
-// productWords name what an adapter must not know: the collaborators of a product, as path elements of their packages.
+// productWords are path elements of packages that an adapter must not know: the collaborators of a product.
 var productWords = []string{"policy", "session", "sessions", "continuation", "memory", "routing", "coordination", "ledger", "orchestrator",
 	"governance", "runstore", "workspace", "internal"}
 
-// CheckImports walks the import graph of the adapter whose source is in dir, within its own module, and reports the packages of
-// that module, and of github.com/drawbar/drawbar, that belong to a product. The standard library and vendors' libraries are not entered.
+// CheckImports walks the import graph of the adapter whose source is in dir, within its own module, and reports
+// imported packages of that module, and of github.com/drawbar/drawbar, that belong to a product. The standard library
+// and other modules are not walked.
 func CheckImports(dir string) error {
 	root, module, err := moduleOf(dir)
 	if err != nil {
@@ -70,16 +71,16 @@ func (w *importWalk) enter(imported, from string) error {
 	}
 	w.seen[imported] = true
 	if imported == drawbar {
-		w.faults = append(w.faults, fmt.Errorf("%s imports %s, the door to the product", from, imported))
+		w.faults = append(w.faults, fmt.Errorf("%s imports %s, the product's entry point", from, imported))
 		return nil
 	}
 	rest := strings.TrimPrefix(strings.TrimPrefix(imported, w.module), drawbar)
 	if ours && strings.HasPrefix(rest, "/internal/base/") {
-		return nil // leaf helpers, which know nothing of the product
+		return nil // leaf helpers, which know nothing about the product
 	}
 	for _, word := range strings.Split(strings.Trim(rest, "/"), "/") {
 		if slices.Contains(productWords, word) {
-			w.faults = append(w.faults, fmt.Errorf("%s imports %s: %s is no business of an adapter", from, imported, word))
+			w.faults = append(w.faults, fmt.Errorf("%s imports %s: an adapter must not know about %s", from, imported, word))
 			return nil
 		}
 	}
@@ -89,7 +90,7 @@ func (w *importWalk) enter(imported, from string) error {
 	return w.folder(filepath.Join(w.root, filepath.FromSlash(rest)), from+" > "+path.Base(imported))
 }
 
-// moduleOf finds the module that dir belongs to.
+// moduleOf finds the module of dir.
 func moduleOf(dir string) (root, module string, err error) {
 	root, err = filepath.Abs(dir)
 	if err != nil {
@@ -107,13 +108,13 @@ func moduleOf(dir string) (root, module string, err error) {
 		}
 		parent := filepath.Dir(root)
 		if parent == root {
-			return "", "", fmt.Errorf("%s belongs to no module: there is no go.mod above it", dir)
+			return "", "", fmt.Errorf("%s belongs to no module: no go.mod above it", dir)
 		}
 		root = parent
 	}
 }
 
-// sources are the Go files of a folder, without tests.
+// sources returns the Go files of a folder, without tests.
 func sources(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -131,7 +132,7 @@ func sources(dir string) ([]string, error) {
 	return files, nil
 }
 
-// SourceLines counts the lines of the adapter whose source is in dir that are neither blank nor only a comment. Tests do not count.
+// SourceLines counts the lines of the adapter in dir that are neither blank nor only a comment, without tests.
 func SourceLines(dir string) (n int, err error) {
 	files, err := sources(dir)
 	if err != nil {

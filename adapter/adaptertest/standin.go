@@ -19,9 +19,9 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// LinkSelf puts the running test binary under the name of an agent's program into a new directory, which it returns. With
-// that on PATH the adapter starts the test binary, whose TestMain plays the agent. It skips the test where there are no
-// symbolic links to rely on.
+// LinkSelf links the running test binary under the name of an agent's program in a new directory, which it returns.
+// With that on PATH the adapter starts the test binary, whose TestMain plays the agent. The test is skipped on
+// systems without reliable symbolic links.
 func LinkSelf(t testing.TB, name string) (dir string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -38,7 +38,7 @@ func LinkSelf(t testing.TB, name string) (dir string) {
 	return dir
 }
 
-// AskHook runs the command of a hook through a shell, as a program does that stands in for an agent, and hands it what the agent says.
+// AskHook runs the command of a hook through a shell with the agent's input, as an agent's program would.
 func AskHook(spawn adapter.Spawner, line string, payload any) (adapter.SpawnOutcome, error) {
 	said, err := json.Marshal(payload)
 	if err != nil {
@@ -47,19 +47,19 @@ func AskHook(spawn adapter.Spawner, line string, payload any) (adapter.SpawnOutc
 	return spawn(context.Background(), adapter.SpawnRequest{Command: "/bin/sh", Args: []string{"-c", line}, Stdin: said})
 }
 
-// StandIn is the test binary in the place of an agent's program: its TestMain plays the scenario that a variable names.
+// StandIn is the test binary in place of an agent's program: its TestMain plays the scenario in a variable.
 type StandIn struct {
 	Command    string // the name of the program
 	Descriptor func() adapter.Descriptor
 	// ScenarioVar names the variable of the scenario, StateVar that of the folder where the agent keeps its sessions.
 	ScenarioVar, StateVar string
-	// Ask adds to a request what the agent needs besides, nil for nothing.
+	// Ask completes a request for the agent, nil for nothing.
 	Ask    func(Scenario, *execution.Request)
 	Cannot map[Scenario]string
 	Others []string
 }
 
-// Subject makes the stand-in a subject of the suite.
+// Subject returns the stand-in as a subject of the suite.
 func (in StandIn) Subject(t *testing.T) Subject {
 	t.Helper()
 	dir, state, grace := LinkSelf(t, in.Command), t.TempDir(), int64(200)
@@ -89,9 +89,8 @@ func (in StandIn) Subject(t *testing.T) Subject {
 	return s
 }
 
-// CallEcho calls the tool of the scenario Tool on the MCP server at a streamable HTTP address, as a program does that stands in
-// for an agent, and returns the answer as it came. It speaks the protocol by hand, so that nothing of what it calls tests
-// itself.
+// CallEcho calls the tool of the scenario Tool on the MCP server at a streamable HTTP address, as an agent's program
+// would, and returns the raw answer. It implements the protocol independently, so that no tested code tests itself.
 func CallEcho(url string, headers map[string]string) (string, error) {
 	session := ""
 	post := func(message string) (string, error) {

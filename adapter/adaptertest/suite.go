@@ -14,13 +14,13 @@ import (
 // Check is one assertion of the suite.
 type Check struct {
 	Name  string     // unique, words joined with dashes
-	Spec  string     // the rule, and the specification it is from
-	Needs []Scenario // a subject that cannot provoke one of them skips the check
-	// Run examines the subject. Its error is the failure; one made with Skip or Warn is not.
+	Spec  string     // the rule and the specification that states it
+	Needs []Scenario // a subject that cannot provoke all of them skips the check
+	// Run examines the subject. Its error is the failure, unless it is made with Skip or Warn.
 	Run func(ctx context.Context, s Subject) error
 }
 
-// Verdict says how a check ended.
+// Verdict is the outcome of a check.
 type Verdict string
 
 // The verdicts.
@@ -30,7 +30,7 @@ const (
 	Skipped Verdict = "skip"
 )
 
-// Outcome is what became of one check. Message is the failure, the reason of a skip, or a warning of a check that passed.
+// Outcome is the result of one check. Message is the failure, the reason of a skip, or a warning of a passed check.
 type Outcome struct {
 	Check   Check
 	Verdict Verdict
@@ -59,8 +59,8 @@ func Suite() []Check {
 	return slices.Concat(contractChecks(), extraChecks(), controlChecks(), declaredChecks(), hookChecks())
 }
 
-// RunAll runs every check on the subject, one after the other, and reports each as it ends. It returns the number of failures. A
-// done ctx fails the rest.
+// RunAll runs every check on the subject in order and reports each when it ends. It returns the number of failures.
+// When ctx is done, the remaining checks fail.
 func RunAll(ctx context.Context, s Subject, report func(Outcome)) (failures int) {
 	for _, c := range Suite() {
 		o := RunOne(ctx, s, c)
@@ -80,7 +80,7 @@ func RunOne(ctx context.Context, s Subject, c Check) (o Outcome) {
 	for _, need := range c.Needs {
 		if reason, cannot := s.Cannot[need]; cannot {
 			if strings.TrimSpace(reason) == "" {
-				o.Verdict, o.Message = Failing, fmt.Sprintf("the subject cannot provoke %s and does not say why", need)
+				o.Verdict, o.Message = Failing, fmt.Sprintf("the subject cannot provoke %s and gives no reason", need)
 				return o
 			}
 			o.Verdict, o.Message = Skipped, fmt.Sprintf("cannot provoke %s: %s", need, reason)

@@ -9,20 +9,21 @@ import (
 	"time"
 )
 
-// settleTime is how long a process that has been killed may take to disappear from the process table.
+// settleTime is how long a killed process may take to disappear from the process table.
 const settleTime = 300 * time.Millisecond
 
-// MarkedProcesses is a survivors probe for agents that are processes: it reports every living process, other than this
-// one, whose environment holds the entry NAME=VALUE. Give the entry to the agent with Run.Env; its children inherit it. It
-// reads the process table of Linux; elsewhere it returns an error that says so, and ProcessesIn serves.
+// MarkedProcesses is a survivors probe for agents that are processes: it reports every live process, other than this
+// one, whose environment contains the entry NAME=VALUE. Set the entry with Run.Env; the agent's children inherit it.
+// It reads the process table of Linux; on other systems it returns an error that says so, and ProcessesIn can be
+// used.
 func MarkedProcesses(entry string) func() error {
 	return func() error {
 		return settled(func() ([]int, error) { return marked(entry) })
 	}
 }
 
-// ProcessesIn is a survivors probe for agents that note the ids of their processes, one per line, in a file: it reports
-// those that live. A file that is not there notes none.
+// ProcessesIn is a survivors probe for agents that record the ids of their processes, one per line, in a file: it
+// reports those that are alive. A missing file records none.
 func ProcessesIn(file string) func() error {
 	return func() error {
 		return settled(func() ([]int, error) {
@@ -31,7 +32,7 @@ func ProcessesIn(file string) func() error {
 				return nil, nil
 			}
 			if err != nil {
-				return nil, fmt.Errorf("read the noted processes: %w", err)
+				return nil, fmt.Errorf("read the recorded processes: %w", err)
 			}
 			var alive []int
 			for line := range strings.Lines(string(text)) {
@@ -41,7 +42,7 @@ func ProcessesIn(file string) func() error {
 				}
 				pid, err := strconv.Atoi(line)
 				if err != nil {
-					return nil, fmt.Errorf("read the noted processes: %q is no process id", line)
+					return nil, fmt.Errorf("read the recorded processes: %q is not a process id", line)
 				}
 				if living(pid) {
 					alive = append(alive, pid)

@@ -21,7 +21,7 @@ func marked(entry string) ([]int, error) {
 		}
 		env, err := os.ReadFile("/proc/" + f.Name() + "/environ")
 		if err != nil {
-			continue // gone, or somebody else's
+			continue // gone, or owned by another user
 		}
 		has := slices.ContainsFunc(bytes.Split(env, []byte{0}), func(e []byte) bool { return string(e) == entry })
 		if has && living(pid) {
@@ -31,13 +31,13 @@ func marked(entry string) ([]int, error) {
 	return found, nil
 }
 
-// living reports whether a process runs. A zombie does not: it only waits to be reaped.
+// living reports whether a process is running. A zombie is not: it only waits to be reaped.
 func living(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return false
 	}
-	// The name in parentheses may hold anything, so the state is looked for behind the last one.
+	// The name in parentheses may contain anything, so the state is searched after the last one.
 	at := bytes.LastIndexByte(stat, ')')
 	return at < 0 || at+2 >= len(stat) || stat[at+2] != 'Z' && stat[at+2] != 'X'
 }

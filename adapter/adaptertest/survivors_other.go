@@ -8,7 +8,7 @@ import (
 )
 
 func marked(string) ([]int, error) {
-	return nil, errors.New("the environment of other processes cannot be read on this system: note their ids in a file and use ProcessesIn")
+	return nil, errors.New("the environment of other processes cannot be read on this system: record their ids in a file and use ProcessesIn")
 }
 
 // living reports whether a process can be opened.

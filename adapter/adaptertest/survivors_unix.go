@@ -9,10 +9,10 @@ import (
 )
 
 func marked(string) ([]int, error) {
-	return nil, errors.New("the environment of other processes cannot be read on this system: note their ids in a file and use ProcessesIn")
+	return nil, errors.New("the environment of other processes cannot be read on this system: record their ids in a file and use ProcessesIn")
 }
 
-// living reports whether a process can be signalled. That holds for zombies, too, so whoever started it must reap it.
+// living reports whether a process can be signalled. This includes zombies, so the parent must reap them.
 func living(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

@@ -38,7 +38,7 @@ func TestHostMarkers(t *testing.T) {
 	}
 	for _, name := range []string{"CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "QWEN_CODE_SIMPLE", "COPILOT_CLI"} {
 		if !slices.Contains(adapter.HostMarkers(), name) {
-			t.Errorf("%s is no marker", name)
+			t.Errorf("%s is not a marker", name)
 		}
 	}
 }

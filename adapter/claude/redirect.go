@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 var _ adapter.ModelRedirector = Adapter{}
@@ -17,25 +18,17 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 			"DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 		},
 		Shell: func(command string, ask bool) adapter.ScriptedCall {
-			return scripted("Bash", map[string]any{"command": command, "description": "run it"})
+			return cliagent.Scripted("Bash", map[string]any{"command": command, "description": "run it"})
 		},
 		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
 			return adapter.ScriptedCall{Name: "mcp__" + server + "__" + tool, Input: input}
 		},
 		Clarify: func(question string) adapter.ScriptedCall {
 			options := []map[string]string{{"label": "one", "description": "the first"}, {"label": "two", "description": "the second"}}
-			return scripted("AskUserQuestion", map[string]any{"questions": []map[string]any{{"question": question, "header": "Which", "options": options, "multiSelect": false}}})
+			return cliagent.Scripted("AskUserQuestion", map[string]any{"questions": []map[string]any{{"question": question, "header": "Which", "options": options, "multiSelect": false}}})
 		},
 		Structured: func(value json.RawMessage) adapter.ScriptedCall {
 			return adapter.ScriptedCall{Name: "StructuredOutput", Input: value}
 		},
 	}
-}
-
-func scripted(name string, input any) adapter.ScriptedCall {
-	b, err := json.Marshal(input)
-	if err != nil {
-		panic(err) // the inputs above are strings
-	}
-	return adapter.ScriptedCall{Name: name, Input: b}
 }

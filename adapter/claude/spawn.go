@@ -139,7 +139,7 @@ func environment(run execution.RunOptions) map[string]string {
 func compactSchema(schema json.RawMessage) (string, error) {
 	var b bytes.Buffer
 	if err := json.Compact(&b, schema); err != nil {
-		return "", execution.Errorf(execution.CodeValidation, "run.outputSchema is no JSON: %v", err)
+		return "", execution.Errorf(execution.CodeValidation, "run.outputSchema is not JSON: %v", err)
 	}
 	if b.Len() > maxSchema {
 		return "", execution.Errorf(execution.CodeValidation, "run.outputSchema has %d bytes, claude takes at most %d", b.Len(), maxSchema).

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 var _ adapter.ModelRedirector = Adapter{}
@@ -44,11 +45,7 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 			if ask {
 				input["sandbox_permissions"], input["justification"] = "require_escalated", "it leads out of the sandbox"
 			}
-			b, err := json.Marshal(input)
-			if err != nil {
-				panic(err) // texts always encode
-			}
-			return adapter.ScriptedCall{Name: "exec_command", Input: b}
+			return cliagent.Scripted("exec_command", input)
 		},
 		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
 			return adapter.ScriptedCall{Name: tool, Namespace: "mcp__" + server, Input: input}

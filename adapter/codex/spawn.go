@@ -97,7 +97,7 @@ func (e settings) spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	req := l.Request
 	if id, _ := cliagent.SessionOf(req); id != "" && !cliagent.IsUUID(id) {
 		// Codex treats another string as the name of a session, and starts a new session if the name is unknown.
-		return cliagent.Invocation{}, execution.Errorf(execution.CodeSessionNotFound, "%q is no session of codex: its sessions are named by UUIDs", id)
+		return cliagent.Invocation{}, execution.Errorf(execution.CodeSessionNotFound, "%q is not a session of codex: its sessions are named by UUIDs", id)
 	}
 	if _, err := messageOf(req); err != nil {
 		return cliagent.Invocation{}, err

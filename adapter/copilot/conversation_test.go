@@ -75,7 +75,7 @@ func TestShellOfTheProtocol(t *testing.T) {
 		t.Errorf("%+v %v", sh, ok)
 	}
 	if _, ok = shellOf(&acpagent.ToolCall{Kind: "read"}); ok {
-		t.Error("a read is no command")
+		t.Error("a read is not a command")
 	}
 }
 

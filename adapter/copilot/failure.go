@@ -47,10 +47,7 @@ func providerMessage(quoted string) string {
 	if err != nil {
 		return quoted
 	}
-	if v.Kind() == jsonscan.String {
-		return v.Str()
-	}
-	return cmp.Or(v.Get("message").Str(), v.Get("error").Get("message").Str())
+	return cmp.Or(v.Str(), v.Get("message").Str(), v.Get("error").Get("message").Str())
 }
 
 // retry handles a failed model call that is retried.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 var _ adapter.ModelRedirector = Adapter{}
@@ -23,11 +24,7 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 			"COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "2000000",
 		},
 		Shell: func(command string, ask bool) adapter.ScriptedCall {
-			b, err := json.Marshal(map[string]string{"command": command, "description": "run it"})
-			if err != nil {
-				panic(err) // texts always encode
-			}
-			return adapter.ScriptedCall{Name: "bash", Input: b}
+			return cliagent.Scripted("bash", map[string]any{"command": command, "description": "run it"})
 		},
 		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
 			return adapter.ScriptedCall{Name: server + "-" + tool, Input: input}

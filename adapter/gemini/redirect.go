@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 // RedirectModel points Gemini CLI to another Gemini API. The URL alone would make Gemini select a login that it then
@@ -27,19 +28,11 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 		Files: map[string][]byte{filepath.Join(home, ".gemini", settingsFile): settings},
 		Model: model,
 		Shell: func(command string, ask bool) adapter.ScriptedCall {
-			return scripted(toolShell, map[string]any{"command": command, "description": "run it"})
+			return cliagent.Scripted(toolShell, map[string]any{"command": command, "description": "run it"})
 		},
 		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
 			return adapter.ScriptedCall{Name: tools.MCP.Prefix + server + tools.MCP.Separator + tool, Input: input}
 		},
 		// Clarify stays nil: without a terminal Gemini removes the tool that asks a person.
 	}
-}
-
-func scripted(name string, input any) adapter.ScriptedCall {
-	b, err := json.Marshal(input)
-	if err != nil {
-		panic(err) // the inputs above are texts
-	}
-	return adapter.ScriptedCall{Name: name, Input: b}
 }

@@ -81,6 +81,6 @@ func message(req execution.Request) string {
 }
 
 func noSession(id string) error {
-	return execution.Errorf(execution.CodeSessionNotFound, "%q is no session of gemini: its sessions are named by UUIDs", id).
+	return execution.Errorf(execution.CodeSessionNotFound, "%q is not a session of gemini: its sessions are named by UUIDs", id).
 		WithHint("list those of a directory with: gemini --list-sessions")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
 var _ adapter.ModelRedirector = Adapter{}
@@ -38,7 +39,7 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 		Files: map[string][]byte{filepath.Join(home, ".qwen", "settings.json"): settings},
 		Model: model, ThinkingModel: thinkingModel,
 		Shell: func(command string, _ bool) adapter.ScriptedCall {
-			return scripted(toolShell, map[string]any{"command": command, "is_background": false})
+			return cliagent.Scripted(toolShell, map[string]any{"command": command, "is_background": false})
 		},
 		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
 			return adapter.ScriptedCall{Name: "mcp__" + server + "__" + tool, Input: input}
@@ -47,12 +48,4 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 			return adapter.ScriptedCall{Name: toolStructure, Input: value}
 		},
 	}
-}
-
-func scripted(name string, input any) adapter.ScriptedCall {
-	b, err := json.Marshal(input)
-	if err != nil {
-		panic(err) // the inputs above are strings
-	}
-	return adapter.ScriptedCall{Name: name, Input: b}
 }

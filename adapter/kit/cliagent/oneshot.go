@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -57,6 +58,15 @@ func AllowedTools(req execution.Request) string {
 
 // OutputLimit returns the limit of output tokens; maxOutputTokens takes precedence over maxTokens.
 func OutputLimit(run execution.RunOptions) int { return cmp.Or(run.MaxOutputTokens, run.MaxTokens) }
+
+// Scripted returns the tool call of a scripted model. The input must be encodable as JSON.
+func Scripted(tool string, input map[string]any) adapter.ScriptedCall {
+	b, err := json.Marshal(input)
+	if err != nil {
+		panic(err)
+	}
+	return adapter.ScriptedCall{Name: tool, Input: b}
+}
 
 // MCPEntry is an MCP server in the format of agents' configuration files. Unsupported members stay empty.
 type MCPEntry struct {

@@ -132,7 +132,7 @@ func (also Aliases) fits(data []byte, t reflect.Type, path string) error {
 		return nil
 	}
 	if string(data) == "null" {
-		return fmt.Errorf("%s: null is no value; remove the key", or(path, "the value"))
+		return fmt.Errorf("%s: null is not a value; remove the key", or(path, "the value"))
 	}
 	switch {
 	case t.Kind() == reflect.Struct && data[0] == '{':

@@ -39,7 +39,7 @@ func Parse(s string) (Version, error) {
 	}
 	for i, n := range numbers {
 		if !isDigits(n) {
-			return Version{}, fmt.Errorf("version %q: %q is no number, want a version like 1.2.3", s, n)
+			return Version{}, fmt.Errorf("version %q: %q is not a number, want a version like 1.2.3", s, n)
 		}
 		v.core[i] = strings.TrimLeft(n, "0")
 	}
