@@ -18,11 +18,11 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// redoFile is the redo log. A transaction is flushed to it and then carried out without waiting for the disk: after the machine went
-// down, the transactions of the log are carried out again. A line is the SHA-256 of a redoLine, a space, and the redoLine as JSON.
+// redoFile is the redo log. A transaction is flushed to it and then carried out without waiting for the disk. If the machine goes down,
+// the transactions of the log are carried out again. A line contains the SHA-256 of a redoLine, a space, and the redoLine as JSON.
 const redoFile = protocol.Dir + "/transactions/redo.log"
 
-// With so many transactions or bytes in the log, all that they wrote is flushed and the log begins again.
+// At this many transactions or bytes, everything they wrote is flushed and the log starts over.
 const (
 	redoCount = 64
 	redoBytes = 1 << 20
@@ -33,26 +33,26 @@ type redoLine struct {
 	Mark    *mark    `json:"mark,omitempty"`
 }
 
-// mark follows a transaction that was carried out. It says what all transactions of the log have left, and is not flushed.
+// mark follows a transaction that was carried out and describes what all transactions of the log have written. It is not flushed.
 type mark struct {
 	Format string            `json:"format"`
-	Boot   string            `json:"boot"`           // where the system still has in memory what it did not write to the disk
-	Count  int               `json:"count"`          // transactions in the log
-	Ends   map[string]int64  `json:"ends,omitempty"` // where the appended lines end
-	Files  map[string]string `json:"files,omitempty"`
-	Dirs   []string          `json:"dirs,omitempty"` // in which names have changed
+	Boot   string            `json:"boot"`            // until the next boot, the system has everything in memory or on the disk
+	Count  int               `json:"count"`           // transactions in the log
+	Ends   map[string]int64  `json:"ends,omitempty"`  // offsets at which the appended lines end
+	Files  map[string]string `json:"files,omitempty"` // digests of the replaced files
+	Dirs   []string          `json:"dirs,omitempty"`  // directories with changed names
 }
 
-// redo is what the log says.
+// redo is the parsed log.
 type redo struct {
-	size    int64 // of its valid lines: the next one goes there
-	bad     bool  // more follows
+	size    int64 // length of the valid lines, where the next one is written
+	bad     bool  // something else follows them
 	mark    mark
-	pending *journal   // was not carried out, or not all of it
-	lost    []*journal // were carried out before the machine went down
+	pending *journal   // the last transaction, if it was not carried out completely
+	lost    []*journal // transactions carried out before the machine went down
 }
 
-// readRedo reads the log: only its last line where that says that there is nothing to do.
+// readRedo reads the log. If the last line shows that nothing is to be recovered, it reads nothing else.
 func readRedo(d *disk) (redo, error) {
 	f, err := d.root.Open(redoFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +101,7 @@ func wrapRead(d *disk, file string, err error) error {
 	return failed("read", d.at(file), err)
 }
 
-// parseRedo reads a log up to its first bad line: what follows was never flushed.
+// parseRedo parses a log up to its first invalid line. What follows was never flushed.
 func parseRedo(d *disk, data []byte) (redo, error) {
 	var r redo
 	for line := range bytes.Lines(data) {
@@ -149,7 +149,7 @@ func decodeRedo(d *disk, line []byte) (l redoLine, err error) {
 	return l, nil
 }
 
-// write adds a line. Flushing a journal is the point of no return: behind it, the transaction has happened.
+// write appends a line. Once a journal is flushed, its transaction has happened.
 func (r *redo) write(d *disk, l redoLine) (err error) {
 	data, err := json.Marshal(l)
 	if err != nil {
@@ -194,13 +194,13 @@ func (r *redo) write(d *disk, l redoLine) (err error) {
 	return nil
 }
 
-// follows reports whether a transaction begins where those of the log ended: nobody else has written in between.
+// follows reports whether a transaction starts where those of the log ended, so that no other program has written in between.
 func (m *mark) follows(j *journal) bool {
 	return !slices.ContainsFunc(j.Appends, func(s appendStep) bool { end, ok := m.Ends[s.File]; return ok && end != s.Offset }) &&
 		!slices.ContainsFunc(j.Files, func(s fileStep) bool { sum, ok := m.Files[s.File]; return ok && sum != s.Before })
 }
 
-// add adds what a transaction leaves.
+// add records what a transaction writes.
 func (m *mark) add(j *journal) {
 	if m.Count++; m.Ends == nil {
 		m.Ends, m.Files = map[string]int64{}, map[string]string{}
@@ -227,8 +227,8 @@ func (m *mark) add(j *journal) {
 	}
 }
 
-// done says in the log that its last transaction was carried out. A removal is flushed at once: what appears there later is not to be
-// removed again.
+// done marks the last transaction of the log as carried out. Removals are flushed at once, because repeating one could remove a newer
+// file of the same name.
 func (l *Ledger) done(j *journal) error {
 	r := &l.redo
 	r.pending = nil
@@ -241,7 +241,7 @@ func (l *Ledger) done(j *journal) error {
 	return r.write(l.disk, redoLine{Mark: &r.mark})
 }
 
-// settle flushes what the transactions of the log have written, and begins the log again.
+// settle flushes everything the transactions of the log have written, and empties the log.
 func (l *Ledger) settle() error {
 	m := l.redo.mark
 	if err := l.disk.flush(slices.Sorted(maps.Keys(m.Ends)), slices.Sorted(maps.Keys(m.Files))); err != nil {
@@ -259,8 +259,8 @@ func (l *Ledger) settle() error {
 	return nil
 }
 
-// missing gives the part of lost transactions that did not reach the disk; nil when all of it did. What another program has changed
-// since stays as it is.
+// missing returns the part of lost transactions that did not reach the disk, or nil if all of it did. Files that another program has
+// changed since are left alone.
 func missing(d *disk, lost []*journal) (*journal, error) {
 	if len(lost) == 0 {
 		return nil, nil
@@ -269,8 +269,8 @@ func missing(d *disk, lost []*journal) (*journal, error) {
 	j := &journal{TransactionID: last.TransactionID, Kind: last.Kind, TurnID: last.TurnID, PreparedAt: last.PreparedAt}
 	var lines []appendStep
 	var files []fileStep
-	versions := map[string][][]byte{} // what a file was to hold, one after the other
-	first := map[string]string{}
+	versions := map[string][][]byte{} // successive contents of each file
+	first := map[string]string{}      // digest of each file before them
 	for _, t := range lost {
 		for _, s := range t.Appends {
 			if i := slices.IndexFunc(lines, func(have appendStep) bool { return have.File == s.File }); i >= 0 {
@@ -322,7 +322,8 @@ func missing(d *disk, lost []*journal) (*journal, error) {
 	return j, nil
 }
 
-// linesMissing reports whether lines are not all there. In a file that is shorter than it was before them somebody has cut.
+// linesMissing reports whether a file lacks some of the lines. A file that is shorter than it was before them was truncated by
+// somebody else, and is left alone.
 func linesMissing(d *disk, s appendStep) (bool, error) {
 	size, there, err := d.stat(s.File)
 	if err != nil || size < s.Offset {
@@ -344,12 +345,12 @@ func linesMissing(d *disk, s appendStep) (bool, error) {
 	return !same, wrapRead(d, s.File, err)
 }
 
-// older reports whether content is one of the versions, or what is left of one when the disk got only a part.
+// older reports whether content is one of the versions, or what a failure left of one: a part of it, or zeros.
 func older(content []byte, versions [][]byte) bool {
 	return bytes.IndexByte(content, 0) >= 0 || slices.ContainsFunc(versions, func(v []byte) bool { return bytes.HasPrefix(v, content) })
 }
 
-// recoverRedo carries out what the log says that a crash has interrupted or undone.
+// recoverRedo reads the log and restores what the machine lost when it went down. A pending transaction is left to finishPending.
 func (l *Ledger) recoverRedo() (err error) {
 	if l.redo, err = readRedo(l.disk); err != nil {
 		return err
@@ -364,14 +365,14 @@ func (l *Ledger) recoverRedo() (err error) {
 		return err
 	}
 	if err := l.replay(j, true); err != nil {
-		return fmt.Errorf("restore what %s had written before the machine went down: %w", about(j), err)
+		return fmt.Errorf("restore what was lost when the machine went down (%s): %w", about(j), err)
 	}
 	l.note(Note{What: "restored", Transaction: j.TransactionID, TurnID: j.TurnID,
-		Message: fmt.Sprintf("the machine went down before all of the record was on the disk; the last %d transactions were carried out again", len(l.redo.lost))})
+		Message: fmt.Sprintf("the machine went down before the record was completely on disk; the last %d transactions were carried out again", len(l.redo.lost))})
 	return nil
 }
 
-// dropBad cuts off what follows the valid lines of the log, and saves it unless it is a line that was not written to its end.
+// dropBad removes what follows the valid lines of the log. It is saved first unless it is an incomplete line.
 func (l *Ledger) dropBad() error {
 	data, err := l.disk.read(redoFile)
 	if err != nil {

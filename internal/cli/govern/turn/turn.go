@@ -57,7 +57,7 @@ func step(app *cli.App) *cobra.Command {
 	f.BoolVar(&o.Resume, "resume", false, "clear a block first")
 	f.DurationVar(&o.Timeout, "timeout", 0, "time limit for the turn (default: as configured, else 20m)")
 	f.BoolVar(&o.NoIntent, "no-intent", false, "do not bind a waiting intent to the next turn")
-	f.BoolVar(&o.NoRepair, "no-repair", false, "leave an invalid result to a person")
+	f.BoolVar(&o.NoRepair, "no-repair", false, "do not ask the agent to correct an invalid result")
 	f.BoolVar(&o.NoWait, "no-wait", false, "prepare a person's turn without waiting for its result")
 	f.BoolVarP(&o.Verbose, "verbose", "v", false, "print the worker's output on standard error")
 	f.Float64Var(&poll, "poll", 0, "seconds between checks for a person's result")
