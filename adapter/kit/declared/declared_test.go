@@ -117,7 +117,7 @@ func TestAnswerHook(t *testing.T) {
 	t.Parallel()
 	deny := execution.HookResult{Decision: execution.HookDeny, Message: "no"}
 	modify := execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage(`{"a":1}`)}
-	specific, top := *declares.Hooks, HookTable{}
+	specific := *declares.Hooks
 	worded := declares
 	worded.Hooks = &specific
 	worded.Hooks.Specific = true
@@ -128,7 +128,7 @@ func TestAnswerHook(t *testing.T) {
 		return map[string]any{"why": why}
 	}
 	worded.Hooks.Modified = func(input json.RawMessage) map[string]any { return map[string]any{"input": input} }
-	top = specific
+	top := specific
 	top.Specific = false
 	broken := worded
 	broken.Hooks = &top

@@ -122,7 +122,7 @@ func show(app *cli.App, r sessions.Costs) {
 	line("total", r.Total)
 	w.Flush()
 	if n := r.Total.UnpricedCalls; n > 0 {
-		app.Notef("%s no known price (%s), so the sum is too low", cli.Number(int(n), "call has", "calls have"), strings.Join(r.UnpricedModels, ", "))
+		app.Notef("%s no known price (%s), so the sum is too low", cli.Number(n, "call has", "calls have"), strings.Join(r.UnpricedModels, ", "))
 	}
 	if r.Files == 0 {
 		app.Notef("no session files were found; to see which agents are installed: drawbar agents detect")
