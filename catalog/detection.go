@@ -73,8 +73,8 @@ type detection struct {
 	auth    *adapter.AuthState    // nil until known
 }
 
-// Detect reports whether an agent is installed, its version and whether it is logged in. It returns nil if
-// there is no agent of that name. A failed detection is an answer with Installed false and the reason in Notes;
+// Detect reports whether an agent is installed, its version and whether it is logged in. It returns nil for
+// an unknown agent. A failed detection is an answer with Installed false and the reason in Notes;
 // the only error is that ctx is done first.
 //
 // An answer is at most 30 s old. Concurrent callers share one probe. It ends when all of them have given up,

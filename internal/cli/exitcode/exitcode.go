@@ -71,7 +71,7 @@ type Error struct {
 	Silent bool
 }
 
-// If returns err, or a silent Error with the code if there is no error and the condition holds.
+// If returns err. Without one it returns a silent Error with the code if the condition holds, else nil.
 func If(condition bool, code int, err error) error {
 	if err == nil && condition {
 		return &Error{Code: code, Silent: true}

@@ -136,7 +136,7 @@ func crashOpen(t testing.TB, root string, n int) (died bool) {
 		died = recover() != nil
 		abandon(l)
 	}()
-	if err := l.mend(t.Context()); err != nil {
+	if err := l.repair(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return false

@@ -79,7 +79,7 @@ func Open(ctx context.Context, root string, o Options) (*Ledger, error) {
 		return nil, err
 	}
 	if l.auditForeign, _, err = l.disk.stat(protocol.HookAuditFile); err == nil {
-		err = l.mend(ctx)
+		err = l.repair(ctx)
 	}
 	if err != nil {
 		_ = l.abandon()

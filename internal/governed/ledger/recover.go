@@ -15,8 +15,8 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// mend repairs the record of a project, whatever state a crash left it in, and reads it.
-func (l *Ledger) mend(ctx context.Context) error {
+// repair repairs the record of a project after any crash, and reads it.
+func (l *Ledger) repair(ctx context.Context) error {
 	leave, err := l.lock.enter(ctx)
 	if err != nil {
 		return err

@@ -54,18 +54,15 @@ type redo struct {
 
 // readRedo reads the log. If the last line shows that nothing is to be recovered, it reads nothing else.
 func readRedo(d *disk) (redo, error) {
-	f, err := d.root.Open(redoFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return redo{}, nil
+	size, there, err := d.stat(redoFile) // before it is opened: opening a pipe waits
+	if err != nil || !there {
+		return redo{}, err
 	}
+	f, err := d.root.Open(redoFile)
 	if err != nil {
 		return redo{}, failed("open", d.at(redoFile), err)
 	}
 	defer f.Close()
-	size, _, err := d.stat(redoFile)
-	if err != nil {
-		return redo{}, err
-	}
 	if size > maxJournalBytes {
 		return redo{}, execution.Errorf(execution.CodeConfig, "%s has %d bytes, more than any transaction needs", d.at(redoFile), size).
 			WithHint("save the file elsewhere, then: drawbar govern verify")

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -272,6 +273,34 @@ func TestTheLogBeginsAgain(t *testing.T) {
 			closeLedger(t, l)
 			if l := open(t, root); len(l.Notes()) > 0 && name != "another program has written" {
 				t.Error("there are notes")
+			}
+		})
+	}
+}
+
+// TestTheLogIsNoRegularFile: a link, a folder or a pipe in its place is refused, and nothing waits for it.
+func TestTheLogIsNoRegularFile(t *testing.T) {
+	t.Parallel()
+	for name, place := range map[string]func(path string) error{
+		"a folder": func(path string) error { return os.Mkdir(path, 0o755) },
+		"a link":   func(path string) error { return os.Symlink("elsewhere", path) },
+		"a pipe":   func(path string) error { return exec.Command("mkfifo", path).Run() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := prepared(t)
+			path := filepath.Join(root, filepath.FromSlash(redoFile))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := place(path); err != nil {
+				t.Skip("SKIPPED: ", err)
+			}
+			if _, err := Read(root); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+				t.Errorf("a reader: %v", err)
+			}
+			if _, err := Open(t.Context(), root, options(root)); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+				t.Errorf("a writer: %v", err)
 			}
 		})
 	}
