@@ -18,12 +18,13 @@ type process struct {
 }
 
 var self = sync.OnceValue(func() process {
-	p := process{PID: os.Getpid(), Boot: pid.Boot(), Namespace: pidNamespace()}
+	p := process{PID: os.Getpid(), Boot: pid.Boot()}
+	p.Namespace, _ = os.Readlink("/proc/self/ns/pid")
 	p.Host, _ = os.Hostname()
 	if p.Boot == "" {
 		p.Boot = "host:" + p.Host
 	}
-	if start, ok, err := processStart(p.PID); err == nil && ok {
+	if start, ok, err := pid.Start(p.PID); err == nil && ok {
 		p.Start = start
 	}
 	return p
@@ -35,7 +36,7 @@ func (p process) check() (alive, known bool) {
 	if p.PID <= 0 || p.Start == 0 || p.Boot != me.Boot || p.Namespace != me.Namespace {
 		return false, false
 	}
-	start, ok, err := processStart(p.PID)
+	start, ok, err := pid.Start(p.PID)
 	if err != nil {
 		return false, false
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/internal/base/pid"
 )
 
 // Another process records while this one lists, follows and waits.
@@ -276,10 +277,10 @@ func TestCorpseIsNotAlive(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	pid := cmd.Process.Pid
+	child := cmd.Process.Pid
 	gone := false
 	for deadline := time.Now().Add(10 * time.Second); !gone && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		_, alive, err := processStart(pid) // nobody has waited for it yet
+		_, alive, err := pid.Start(child) // nobody has waited for it yet
 		gone = !alive && err == nil
 	}
 	if !gone {

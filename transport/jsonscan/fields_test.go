@@ -121,7 +121,7 @@ func TestZeroValue(t *testing.T) {
 	}
 	for _, v := range []Value{{}, number} {
 		got := v.Get("a").Get("b")
-		if got.Exists() || got.Kind() != Invalid || got.Str() != "" || got.IsStr("") || got.IsASCII() || string(got.StrBytes([]byte("x"))) != "x" || got.Raw() != nil {
+		if got.Exists() || got.Kind() != Invalid || got.Str() != "" || got.IsStr("") || string(got.StrBytes([]byte("x"))) != "x" || got.Raw() != nil {
 			t.Errorf("member of %q: %+v", v.Raw(), got)
 		}
 		if _, ok := got.Int(); ok {

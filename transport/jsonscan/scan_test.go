@@ -208,9 +208,6 @@ func compareString(t *testing.T, v Value, want string) {
 	if got, ok := v.Plain(); ok && string(got) != want || ok == strings.ContainsFunc(string(v.Raw()), func(r rune) bool { return r == '\\' || r >= 0x80 }) {
 		t.Fatalf("Plain of %q = %q, %v", v.Raw(), got, ok)
 	}
-	if v.IsASCII() != isASCII(v.Raw()) {
-		t.Fatalf("IsASCII of %q = %v", v.Raw(), v.IsASCII())
-	}
 	if !v.IsStr(want) || v.IsStr(want+"x") || v.IsStr(want+"\ufffd") || len(want) > 0 && (v.IsStr(want[:len(want)-1]) || v.IsStr("")) {
 		t.Fatalf("IsStr of %q against %q", v.Raw(), want)
 	}

@@ -173,9 +173,6 @@ func (v Value) Plain() ([]byte, bool) {
 	return v.raw[1 : len(v.raw)-1], true
 }
 
-// IsASCII reports whether v is a string whose bytes in the line, escapes included, are all ASCII.
-func (v Value) IsASCII() bool { return v.Kind() == String && v.flags&nonASCII == 0 }
-
 // IsStr reports whether v is a string whose decoded content is s. It does not allocate.
 func (v Value) IsStr(s string) bool {
 	if v.Kind() != String {

@@ -4,12 +4,14 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	proc "github.com/drawbar/drawbar/internal/base/pid"
 )
 
 func ancestors() []string {
 	var list []string
 	for pid := os.Getppid(); pid > 0 && len(list) < maxAncestors; {
-		stat, ok := readStat(pid)
+		stat, ok := proc.ReadStat(pid)
 		if !ok {
 			break
 		}
@@ -19,7 +21,7 @@ func ancestors() []string {
 			break // owned by another user, like everything above it
 		}
 		list = append(list, program(strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")))
-		pid = stat.ppid
+		pid = stat.Parent
 	}
 	return list
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	proc "github.com/drawbar/drawbar/internal/base/pid"
 	"golang.org/x/sys/unix"
 )
 
@@ -107,7 +108,7 @@ func (g cgroup) removeSoon() {
 func ownGroupDir() string {
 	own := ""
 	var buf [4096]byte
-	n := readSmall("/proc/self/cgroup", buf[:])
+	n := proc.ReadSmall("/proc/self/cgroup", buf[:])
 	for line := range strings.Lines(string(buf[:n])) {
 		if p, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
 			own = p

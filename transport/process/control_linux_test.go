@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	proc "github.com/drawbar/drawbar/internal/base/pid"
 )
 
 func TestPauseAndResume(t *testing.T) {
@@ -21,7 +23,7 @@ func TestPauseAndResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
-			if s, _ := readStat(p.PID()); s.state == 'T' {
+			if s, _ := proc.ReadStat(p.PID()); s.State == 'T' {
 				break
 			}
 			if time.Now().After(deadline) {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	proc "github.com/drawbar/drawbar/internal/base/pid"
 	"golang.org/x/sys/unix"
 )
 
@@ -113,7 +114,7 @@ var fakes = map[string]func(args []string){
 		signal.Ignore(syscall.SIGTERM)
 		go func() {
 			for {
-				if s, _ := readStat(os.Getpid()); s.state == 'Z' {
+				if s, _ := proc.ReadStat(os.Getpid()); s.State == 'Z' {
 					break
 				}
 				time.Sleep(time.Millisecond)
@@ -187,7 +188,7 @@ var fakes = map[string]func(args []string){
 			fl, _, _ := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0)
 			say(fmt.Sprintf("fd %d blocking %t", fd, fl&syscall.O_NONBLOCK == 0))
 		}
-		for _, fd := range numbers("/proc/self/fd") {
+		for _, fd := range proc.Numbers("/proc/self/fd") {
 			target, _ := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 			// The runtime of the fake opens files of its own.
 			own := target == "" || strings.Contains(target, "anon_inode") || strings.HasPrefix(target, "/proc/") ||
@@ -310,9 +311,9 @@ func waitFor(mark string, n int) {
 
 // living lists the command lines of all living processes that have mark as an argument or as their directory.
 func living(mark string) (found []string) {
-	for _, pid := range numbers("/proc") {
-		s, ok := readStat(pid)
-		if !ok || s.dead() || pid == os.Getpid() {
+	for _, pid := range proc.Numbers("/proc") {
+		s, ok := proc.ReadStat(pid)
+		if !ok || s.Dead() || pid == os.Getpid() {
 			continue
 		}
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -321,7 +322,7 @@ func living(mark string) (found []string) {
 		}
 		for _, arg := range bytes.Split(line, []byte{0}) {
 			if string(arg) == mark {
-				found = append(found, fmt.Sprintf("%d %c %s", pid, s.state, bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+				found = append(found, fmt.Sprintf("%d %c %s", pid, s.State, bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 				break
 			}
 		}

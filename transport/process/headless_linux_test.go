@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	proc "github.com/drawbar/drawbar/internal/base/pid"
 )
 
 // A process whose first thread has ended shows its environment only on the others. It is found by it, also where it was started
@@ -33,7 +35,7 @@ func TestFindsAProcessWithoutItsFirstThread(t *testing.T) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	for _, tree := range []tree{{mark: mark}, {mark: mark, all: true}} {
-		if !slices.ContainsFunc(tree.find(), func(s procStat) bool { return s.pid == c.Process.Pid }) {
+		if !slices.ContainsFunc(tree.find(), func(s proc.Stat) bool { return s.PID == c.Process.Pid }) {
 			t.Errorf("not found, all %v", tree.all)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	proc "github.com/drawbar/drawbar/internal/base/pid"
 )
 
 // hostMain is a program that uses this package: it starts the fake args[1] and waits to be killed. args[0] is the mark.
@@ -179,7 +181,7 @@ func TestAllKilled(t *testing.T) {
 	dir := t.TempDir()
 	host, agent, keeper, watcher := startHost(t, dir, "detach")
 	_ = host.Process.Signal(syscall.SIGSTOP) // or it would notice, and do its work
-	for s, _ := readStat(host.Process.Pid); s.state != 'T'; s, _ = readStat(host.Process.Pid) {
+	for s, _ := proc.ReadStat(host.Process.Pid); s.State != 'T'; s, _ = proc.ReadStat(host.Process.Pid) {
 		time.Sleep(time.Millisecond)
 	}
 	for _, pid := range []int{watcher, keeper, host.Process.Pid} {
@@ -300,8 +302,8 @@ func TestRemoveGroups(t *testing.T) {
 }
 
 func alive(pid int) bool {
-	s, ok := readStat(pid)
-	return ok && !s.dead()
+	s, ok := proc.ReadStat(pid)
+	return ok && !s.Dead()
 }
 
 // TestKeeperKilled: the host notices at once and kills what the keeper held.
@@ -385,10 +387,10 @@ func TestKeeperStopped(t *testing.T) {
 // reaped waits until a keeper is no child of ours any more. Wait does not wait for that.
 func reaped(t *testing.T, k *kept) {
 	t.Helper()
-	var s procStat
+	var s proc.Stat
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		var ok bool
-		if s, ok = readStat(k.keeper.Pid); !ok || s.ppid != os.Getpid() {
+		if s, ok = proc.ReadStat(k.keeper.Pid); !ok || s.Parent != os.Getpid() {
 			return
 		}
 	}

@@ -2,13 +2,14 @@ package process
 
 import (
 	"bytes"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	proc "github.com/drawbar/drawbar/internal/base/pid"
 )
 
 func TestOrder(t *testing.T) {
@@ -43,41 +44,6 @@ func FuzzDecodeOrder(f *testing.F) {
 	})
 }
 
-func TestParseStat(t *testing.T) {
-	t.Parallel()
-	tail := " 1 2 3 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0"
-	for _, tc := range []struct {
-		text string
-		want procStat
-		ok   bool
-	}{
-		{"7 (sh) S" + tail, procStat{7, 1, 'S', 4711, false, 1}, true},
-		{"7 (a ) Z (b) c) Z" + tail, procStat{7, 1, 'Z', 4711, false, 1}, true},
-		{"7 (sh) Z 1 2 3 0 -1 4 0 0 0 0 0 0 0 0 20 0 5 0 4711 0 0", procStat{7, 1, 'Z', 4711, true, 5}, true},
-		{"7 (sh) R 1 2 3 0 -1 4194308 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0", procStat{7, 1, 'R', 4711, true, 1}, true},
-		{"7 (sh) S 1 2 3 0 -1 x 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0", procStat{}, false},
-		{"7 (sh) S 1 2", procStat{}, false},
-		{"", procStat{}, false},
-		{"7 (sh) S x" + tail[2:], procStat{}, false},
-	} {
-		if got, ok := parseStat(7, []byte(tc.text)); got != tc.want || ok != tc.ok {
-			t.Errorf("%q: got %+v, %t", tc.text, got, ok)
-		}
-	}
-	for _, tc := range []struct {
-		s    procStat
-		dead bool
-	}{{procStat{state: 'S', threads: 1}, false}, {procStat{state: 'Z', threads: 1}, true}, {procStat{state: 'Z', threads: 5}, false}, {procStat{state: 'X'}, true}} {
-		if tc.s.dead() != tc.dead {
-			t.Errorf("%+v: dead is %t", tc.s, tc.s.dead())
-		}
-	}
-	self, ok := readStat(os.Getpid())
-	if !ok || self.ppid != os.Getppid() || self.start == 0 {
-		t.Errorf("got %+v, %t", self, ok)
-	}
-}
-
 // TestDescendantsByParent: the way for kernels that do not list children finds the same.
 func TestDescendantsByParent(t *testing.T) {
 	t.Parallel()
@@ -87,10 +53,10 @@ func TestDescendantsByParent(t *testing.T) {
 	p := start(t, s)
 	first(t, p, "ready")
 	keeper := p.child.(*kept).keeper.Pid
-	pids := func(list []procStat) map[int]bool {
+	pids := func(list []proc.Stat) map[int]bool {
 		m := map[int]bool{}
 		for _, s := range list {
-			m[s.pid] = true
+			m[s.PID] = true
 		}
 		return m
 	}
@@ -128,7 +94,7 @@ func TestFreeze(t *testing.T) {
 	first(t, p, "ready")
 	k := p.child.(*kept)
 	looks := 0
-	set := freeze(func() []procStat {
+	set := freeze(func() []proc.Stat {
 		looks++
 		found := descendants(k.keeper.Pid)
 		return found[:min(looks, len(found))]
@@ -139,30 +105,30 @@ func TestFreeze(t *testing.T) {
 	for _, f := range set {
 		stopped := false
 		for range 500 {
-			now, ok := readStat(f.pid)
+			now, ok := proc.ReadStat(f.PID)
 			// D is a parent that waits for its child, stopped before its exec: it cannot go on either.
-			if stopped = !ok || now.dead() || now.state == 'T' || now.state == 'D'; stopped {
+			if stopped = !ok || now.Dead() || now.State == 'T' || now.State == 'D'; stopped {
 				break
 			}
 			time.Sleep(time.Millisecond)
 		}
 		if !stopped {
-			t.Errorf("process %d is not stopped", f.pid)
+			t.Errorf("process %d is not stopped", f.PID)
 		}
 	}
 	// Without the agent: its end would make the keeper kill the rest meanwhile.
-	var ending procStat
+	var ending proc.Stat
 	killed := map[processID]bool{}
-	n := freezeAndKill(func() []procStat {
-		found := slices.DeleteFunc(descendants(k.keeper.Pid), func(s procStat) bool { return s.pid == k.agent })
+	n := freezeAndKill(func() []proc.Stat {
+		found := slices.DeleteFunc(descendants(k.keeper.Pid), func(s proc.Stat) bool { return s.PID == k.agent })
 		if len(found) > 0 {
-			found[0].exiting = true
+			found[0].Exiting = true
 			ending = found[0]
 		}
 		return found
 	}, killed)
-	if n < 3 || len(killed) != n-1 || killed[ending.id()] {
-		t.Errorf("killed %v of %d, about to end was %d", killed, n, ending.pid)
+	if n < 3 || len(killed) != n-1 || killed[idOf(ending)] {
+		t.Errorf("killed %v of %d, about to end was %d", killed, n, ending.PID)
 	}
 	p.Stop(-1)
 	all(t, p)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	proc "github.com/drawbar/drawbar/internal/base/pid"
 	"golang.org/x/sys/unix"
 )
 
@@ -83,8 +84,8 @@ func runKeeper() {
 	// the agent would inherit it.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP)
 	letGo()
-	s, _ := readStat(k.agent)
-	send(message{op: opStarted, a: int64(k.agent), b: int64(s.start)})
+	s, _ := proc.ReadStat(k.agent)
+	send(message{op: opStarted, a: int64(k.agent), b: int64(s.Start)})
 	k.run()
 }
 
@@ -228,11 +229,11 @@ func (k *keeper) obey() (kill bool) {
 
 // kill kills all current processes of the tree.
 func (k *keeper) kill() {
-	find := func() []procStat { return descendants(os.Getpid()) }
+	find := func() []proc.Stat { return descendants(os.Getpid()) }
 	if k.group.path != "" {
 		for _, s := range find() {
-			if !s.exiting {
-				k.killed[s.id()] = true
+			if !s.Exiting {
+				k.killed[idOf(s)] = true
 			}
 		}
 		k.group.kill()

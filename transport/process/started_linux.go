@@ -3,6 +3,7 @@ package process
 import (
 	"time"
 
+	proc "github.com/drawbar/drawbar/internal/base/pid"
 	"golang.org/x/sys/unix"
 )
 
@@ -10,9 +11,9 @@ import (
 func Started(pid int) (at time.Time, ok bool) {
 	const tick = time.Second / 100 // of /proc, whatever the kernel uses internally
 	var up unix.Timespec
-	stat, ok := readStat(pid)
+	stat, ok := proc.ReadStat(pid)
 	if !ok || unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {
 		return time.Time{}, false
 	}
-	return time.Now().Add(time.Duration(stat.start)*tick - time.Duration(up.Nano())), true
+	return time.Now().Add(time.Duration(stat.Start)*tick - time.Duration(up.Nano())), true
 }

@@ -19,7 +19,7 @@ func Survivors(runs ...string) map[string]int {
 	}
 	all, member := readAll(), map[int]string{}
 	for pid, s := range all {
-		if pid == os.Getpid() || s.dead() {
+		if pid == os.Getpid() || s.Dead() {
 			continue
 		}
 		if run, ok := tags[runOfTag(tagOn(pid))]; ok {
@@ -31,7 +31,7 @@ func Survivors(runs ...string) map[string]int {
 	for _, g := range groupsIn(ownGroupDir()) {
 		run, ok := marks[runOf(g.mark())]
 		for _, pid := range g.members() {
-			if s, there := all[pid]; ok && there && !s.dead() {
+			if s, there := all[pid]; ok && there && !s.Dead() {
 				member[pid] = run
 			}
 		}
@@ -40,7 +40,7 @@ func Survivors(runs ...string) map[string]int {
 	for grown := true; grown; {
 		grown = false
 		for pid, s := range all {
-			if run, ok := member[s.ppid]; ok && member[pid] == "" && pid != os.Getpid() && !s.dead() {
+			if run, ok := member[s.Parent]; ok && member[pid] == "" && pid != os.Getpid() && !s.Dead() {
 				member[pid], grown = run, true
 			}
 		}

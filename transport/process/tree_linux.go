@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	proc "github.com/drawbar/drawbar/internal/base/pid"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,8 +22,8 @@ type tree struct {
 }
 
 func newTree(mark string, agent int) tree {
-	s, _ := readStat(agent)
-	return newTreeOf(mark, agent, s.start)
+	s, _ := proc.ReadStat(agent)
+	return newTreeOf(mark, agent, s.Start)
 }
 
 func newTreeOf(mark string, agent int, start uint64) tree {
@@ -52,15 +53,15 @@ func (t tree) kill(limit time.Duration) (int, error) {
 }
 
 // find lists the live processes of the run.
-func (t tree) find() []procStat {
+func (t tree) find() []proc.Stat {
 	all := readAll()
 	self := os.Getpid()
 	member := make(map[int]bool)
 	for pid, s := range all {
-		if pid == self || s.dead() || s.start < t.start {
+		if pid == self || s.Dead() || s.Start < t.start {
 			continue // a process older than the agent is not a descendant
 		}
-		if pid == t.agent && s.start == t.start || t.marked(s) {
+		if pid == t.agent && s.Start == t.start || t.marked(s) {
 			member[pid] = true
 		}
 	}
@@ -72,14 +73,14 @@ func (t tree) find() []procStat {
 	for grown := true; grown; {
 		grown = false
 		for pid, s := range all {
-			if !member[pid] && member[s.ppid] && pid != self {
+			if !member[pid] && member[s.Parent] && pid != self {
 				member[pid], grown = true, true
 			}
 		}
 	}
-	var found []procStat
+	var found []proc.Stat
 	for pid, is := range member {
-		if s, ok := all[pid]; is && ok && !s.dead() {
+		if s, ok := all[pid]; is && ok && !s.Dead() {
 			found = append(found, s)
 		}
 	}
@@ -87,8 +88,8 @@ func (t tree) find() []procStat {
 }
 
 // marked reports whether a process carries the mark or the tag of the tree.
-func (t tree) marked(s procStat) bool {
-	mark, tag := markOn(s), tagOn(s.pid)
+func (t tree) marked(s proc.Stat) bool {
+	mark, tag := markOn(s), tagOn(s.PID)
 	if t.all {
 		return runOf(mark) == runOf(t.mark) || runOfTag(tag) == runOfTag(tagOf(t.mark))
 	}
@@ -147,11 +148,11 @@ func tagOn(pid int) uint64 {
 
 // markOn returns the mark in the environment of a process, empty for none. If the first thread has ended, only the
 // others still show the environment.
-func markOn(s procStat) string {
-	dir := "/proc/" + strconv.Itoa(s.pid)
+func markOn(s proc.Stat) string {
+	dir := "/proc/" + strconv.Itoa(s.PID)
 	mark := markIn(dir)
-	if mark == "" && s.threads > 1 && s.state == 'Z' {
-		for _, tid := range numbers(dir + "/task/") {
+	if mark == "" && s.Threads > 1 && s.State == 'Z' {
+		for _, tid := range proc.Numbers(dir + "/task/") {
 			if mark = markIn(dir + "/task/" + strconv.Itoa(tid)); mark != "" {
 				break
 			}

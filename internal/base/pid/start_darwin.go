@@ -1,4 +1,4 @@
-package runstore
+package pid
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 
 const zombie = 5 // SZOMB of sys/proc.h
 
-// processStart returns the start time of a process in microseconds since 1970. ok is false if it does not exist or is a zombie.
-func processStart(pid int) (start uint64, ok bool, err error) {
+// Start returns the start time of a process in microseconds since 1970. ok is false if it does not exist or is a zombie.
+func Start(pid int) (start uint64, ok bool, err error) {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	switch {
 	case errors.Is(err, unix.EIO), errors.Is(err, unix.ESRCH): // an empty answer is reported as EIO
@@ -23,5 +23,3 @@ func processStart(pid int) (start uint64, ok bool, err error) {
 	t := p.Proc.P_starttime
 	return uint64(t.Sec)*1e6 + uint64(t.Usec), true, nil
 }
-
-func pidNamespace() string { return "" }

@@ -1,4 +1,4 @@
-package runstore
+package pid
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// processStart returns the creation time of a process in units of 100 ns since 1601. ok is false if it does not exist, has ended,
+// Start returns the creation time of a process in units of 100 ns since 1601. ok is false if it does not exist, has ended,
 // or belongs to another user.
-func processStart(pid int) (start uint64, ok bool, err error) {
+func Start(pid int) (start uint64, ok bool, err error) {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION|windows.SYNCHRONIZE, false, uint32(pid))
 	switch {
 	case errors.Is(err, windows.ERROR_INVALID_PARAMETER), errors.Is(err, windows.ERROR_ACCESS_DENIED):
@@ -27,5 +27,3 @@ func processStart(pid int) (start uint64, ok bool, err error) {
 	}
 	return uint64(created.HighDateTime)<<32 | uint64(created.LowDateTime), true, nil
 }
-
-func pidNamespace() string { return "" }
