@@ -144,7 +144,7 @@ func (r *Run) patience() time.Duration {
 
 // abandon ends a run whose adapter does not return. Whatever the adapter still yields is dropped.
 func (r *Run) abandon() {
-	r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s did not return within %v of being stopped and was abandoned", r.Agent(), r.patience()))
+	r.warn("the adapter %s did not return within %v of being stopped and was abandoned", r.Agent(), r.patience())
 	r.finish(failed(execution.Errorf(execution.CodeAborted, "stopped: %v", context.Cause(r.ctx))))
 	r.leave()
 }

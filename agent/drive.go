@@ -51,12 +51,12 @@ func (r *Run) drive() {
 		}
 		for _, warning := range []string{b.Warning, b.Untested} {
 			if warning != "" {
-				r.debug(execution.DebugWarn, warning)
+				r.warn("%s", warning)
 			}
 		}
 		if n.Supported {
 			for _, reason := range n.Reasons {
-				r.debug(execution.DebugWarn, fmt.Sprintf("%s: %s", reason.Code, reason.Message))
+				r.warn("%s: %s", reason.Code, reason.Message)
 			}
 			res = r.attempts(b, req)
 		} else {
@@ -165,7 +165,7 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 		p := recover()
 		switch {
 		case p != nil && got: // it already returned its result
-			r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s panicked after its result: %v", b.Name, p))
+			r.warn("the adapter %s panicked after its result: %v", b.Name, p)
 		case p != nil:
 			res = failed(execution.Errorf(execution.CodeInternal, "the adapter %s panicked: %v", b.Name, p))
 			res.Error.Code = execution.FailureBackendExecution
@@ -175,7 +175,7 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 	bodiless := false
 	for ev, err := range b.Adapter.Execute(ctx, wired(req, capabilitiesOf(b), r.opts), in.forAdapter()) {
 		if got {
-			r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s continued after its result: the rest is dropped", b.Name))
+			r.warn("the adapter %s continued after its result: the rest is dropped", b.Name)
 			break
 		}
 		if err != nil {
@@ -186,7 +186,7 @@ func (r *Run) execute(b Backend, req execution.Request) (res execution.Result) {
 		case nil:
 			if !bodiless {
 				bodiless = true
-				r.debug(execution.DebugWarn, fmt.Sprintf("the adapter %s yielded an event without a body: it was dropped", b.Name))
+				r.warn("the adapter %s yielded an event without a body: it was dropped", b.Name)
 			}
 		case execution.Finished:
 			res, got = f.Result, true

@@ -127,8 +127,8 @@ func (r *Run) emitWait(e execution.Event) {
 	r.emitMu.Unlock()
 }
 
-func (r *Run) debug(level execution.DebugLevel, message string) {
-	r.emit(execution.Debug{Level: level, Message: message})
+func (r *Run) warn(format string, args ...any) {
+	r.emit(execution.Debug{Level: execution.DebugWarn, Message: fmt.Sprintf(format, args...)})
 }
 
 // process orders one event by the contract, publishes it, and reacts to it.
@@ -206,7 +206,7 @@ func (r *Run) call(e execution.Event) {
 			defer func() {
 				if p := recover(); p != nil {
 					h.dead = true
-					r.debug(execution.DebugWarn, fmt.Sprintf("an event handler panicked and is not called again: %v", p))
+					r.warn("an event handler panicked and is not called again: %v", p)
 				}
 			}()
 			if !h.fn(e) {

@@ -4,7 +4,7 @@ import "github.com/drawbar/drawbar/execution"
 
 // Handler receives every event of a run, in order and before any reader. It must return soon, because the agent
 // waits for it. It may call the run's methods, except to wait for the result or read events. Create one with
-// On, Once or OnAny. A handler that panics is reported as a debug event and not called again.
+// On or OnAny. A handler that panics is reported as a debug event and not called again.
 type Handler struct {
 	fn   func(execution.Event) (again bool)
 	dead bool
@@ -22,16 +22,5 @@ func On[T execution.Body](fn func(execution.Event, T)) Handler {
 			fn(e, b)
 		}
 		return true
-	}}
-}
-
-// Once calls fn for the first event whose body is a T.
-func Once[T execution.Body](fn func(execution.Event, T)) Handler {
-	return Handler{fn: func(e execution.Event) bool {
-		b, ok := e.Body.(T)
-		if ok {
-			fn(e, b)
-		}
-		return !ok
 	}}
 }

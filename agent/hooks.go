@@ -441,10 +441,10 @@ func (g *hooking) toldOne(n notice) {
 	select {
 	case p := <-back:
 		if p != nil {
-			g.run.debug(execution.DebugWarn, fmt.Sprintf("the %s hook panicked: %v", n.call.Event, p))
+			g.run.warn("the %s hook panicked: %v", n.call.Event, p)
 		}
 	case <-ctx.Done():
-		g.run.debug(execution.DebugWarn, fmt.Sprintf("the %s hook did not return within %v and was abandoned", n.call.Event, g.timeout()))
+		g.run.warn("the %s hook did not return within %v and was abandoned", n.call.Event, g.timeout())
 	}
 }
 

@@ -80,16 +80,12 @@ func (r *Run) decideLocked(q execution.Question, d execution.Decision) {
 	r.inbox.put(execution.Answer{ID: q.ID, Decision: d})
 }
 
-// takeLocked removes a pending question; nil if it is not pending.
-func (r *Run) takeLocked(id execution.QuestionID) *pendingQuestion {
-	i := slices.IndexFunc(r.pending, func(p *pendingQuestion) bool { return p.q.ID == id })
-	if i < 0 {
-		return nil
+// takeLocked removes a question if it is pending.
+func (r *Run) takeLocked(id execution.QuestionID) {
+	if i := slices.IndexFunc(r.pending, func(p *pendingQuestion) bool { return p.q.ID == id }); i >= 0 {
+		r.pending[i].cancel()
+		r.pending = slices.Delete(r.pending, i, i+1)
 	}
-	p := r.pending[i]
-	r.pending = slices.Delete(r.pending, i, i+1)
-	p.cancel()
-	return p
 }
 
 // Approve approves the oldest pending approval.
@@ -118,27 +114,6 @@ func (r *Run) answerOldest(d execution.Decision) error {
 		r.answered()
 	}
 	return err
-}
-
-// ApproveAll approves every pending approval and reports how many.
-func (r *Run) ApproveAll() int { return r.answerAll(execution.Decision{Approve: true}) }
-
-// DenyAll refuses every pending approval and reports how many.
-func (r *Run) DenyAll(reason string) int { return r.answerAll(execution.Decision{Reason: reason}) }
-
-func (r *Run) answerAll(d execution.Decision) int {
-	n := 0
-	r.mu.Lock()
-	for _, p := range slices.Clone(r.pending) {
-		if _, ok := p.q.Approval(); ok && r.answerLocked(p.q.ID, d) == nil {
-			n++
-		}
-	}
-	r.mu.Unlock()
-	if n > 0 {
-		r.answered()
-	}
-	return n
 }
 
 // route is who answers a question.
@@ -228,7 +203,7 @@ func (r *Run) ask(q execution.Question) {
 		r.stop(ending{kind: endApproval, cause: errAwaitApproval, by: q.Body}, nil)
 	case byNobodyHere:
 		a, _ := q.Approval()
-		r.debug(execution.DebugWarn, "nobody can approve "+a.Action+": it was denied")
+		r.warn("nobody can approve %s: it was denied", a.Action)
 		r.decide(q, execution.Decision{Reason: "nobody can approve it"})
 	}
 }
@@ -238,7 +213,7 @@ func (r *Run) callBack(p *pendingQuestion) {
 	d, err := func() (d execution.Decision, err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				r.debug(execution.DebugWarn, "the callback of a question panicked: it was denied")
+				r.warn("the callback of a question panicked: it was denied")
 				d, err = execution.Decision{Reason: "the callback failed"}, nil
 			}
 		}()

@@ -86,7 +86,7 @@ func TestStress(t *testing.T) {
 							_ = r.Pause()
 							_ = r.Resume()
 						case 2:
-							r.ApproveAll()
+							_ = r.Approve("yes")
 						case 3:
 							_ = r.Deny("no")
 						case 4:

@@ -164,9 +164,13 @@ func chat(c *at.Call) execution.Result {
 
 // on runs fn for the first event of type T, before any reader sees it.
 func on[T execution.Body](r **agent.Run, ready chan struct{}, fn func(*agent.Run, T)) agent.Handler {
-	return agent.Once(func(_ execution.Event, b T) {
-		<-ready
-		fn(*r, b)
+	once := false
+	return agent.On(func(_ execution.Event, b T) {
+		if !once {
+			once = true
+			<-ready
+			fn(*r, b)
+		}
 	})
 }
 

@@ -24,9 +24,6 @@ var hookEvents = []HookEvent{HookPreToolUse, HookPostToolUse, HookUserPromptSubm
 // HookEvents returns the hook events; the caller owns the copy.
 func HookEvents() []HookEvent { return slices.Clone(hookEvents) }
 
-// Pre reports whether the event precedes its action, so that a hook can deny it.
-func (e HookEvent) Pre() bool { return e == HookPreToolUse || e == HookUserPromptSubmit }
-
 // HookCall is the input of a hook.
 type HookCall struct {
 	Agent      string          `json:"agent"`

@@ -37,8 +37,7 @@ type RunOptions struct {
 
 // RestartOptions say how to continue a run.
 type RestartOptions struct {
-	New    bool   // end the blocked run and begin a new one
-	Reason string // recorded
+	New bool // end the blocked run and begin a new one
 	// AdoptState continues from the existing state: from a state.json that the last transaction did not write
 	// and that cannot be restored, with a new hash chain if the old one is gone, and without accepted work that
 	// is no longer below HEAD.

@@ -183,7 +183,6 @@ const (
 // Patterns of names and ids.
 var (
 	RolePattern       = lazy.Regexp(`^[a-z0-9_-]+$`)
-	PhasePattern      = lazy.Regexp(`^[a-z][a-z0-9_-]*$`)
 	DecisionPattern   = lazy.Regexp(`^DEC-\d+$`)
 	ObjectionPattern  = lazy.Regexp(`^OBJ-\d+$`)
 	DelegationPattern = lazy.Regexp(`^del-\d{3}$`)

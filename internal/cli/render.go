@@ -22,7 +22,6 @@ type Renderer struct {
 	midLine  bool // standard output is in the middle of a line
 	streamed bool // the current message came in deltas
 	said     bool // something was written to standard output
-	tools    map[string]string
 	names    map[string]string
 	denial   string // reason of the last denial; the failure of its call repeats it
 
@@ -36,7 +35,7 @@ type Renderer struct {
 // NewRenderer returns a renderer for the app's streams. status may be nil.
 func NewRenderer(app *App, debug bool, status *StatusLine) *Renderer {
 	return &Renderer{out: app.Out, err: app.Err, color: app.Color(app.Err), debug: debug, status: status,
-		tools: map[string]string{}, names: map[string]string{}}
+		names: map[string]string{}}
 }
 
 // paint colours a text after removing control characters.

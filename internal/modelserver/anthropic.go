@@ -124,7 +124,7 @@ func (w anthropicWire) frames(_ *request, p *reply) []frame {
 		}
 		switch block["type"] {
 		case "thinking":
-			for _, piece := range words(p.turn.thinking, defaultPieces) {
+			for _, piece := range words(p.turn.thinking) {
 				delta(otherPiece, "thinking_delta", "thinking", piece)
 			}
 			delta(notPiece, "signature_delta", "signature", block["signature"].(string))

@@ -96,7 +96,7 @@ func (w chatWire) frames(r *request, p *reply) []frame {
 		out = append(out, frame{"", o, kind})
 	}
 	send(notPiece, object{"role": "assistant", "content": ""}, nil)
-	for _, piece := range words(p.turn.thinking, defaultPieces) {
+	for _, piece := range words(p.turn.thinking) {
 		send(otherPiece, object{"reasoning_content": piece}, nil)
 	}
 	for _, piece := range p.turn.pieces {

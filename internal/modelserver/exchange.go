@@ -46,7 +46,7 @@ func (x *exchange) answer(body []byte) {
 		t := script.side.answer
 		if !script.side.hasText && t.status == 0 {
 			t.text = sideText(kind, r)
-			t.pieces = words(t.text, defaultPieces)
+			t.pieces = words(t.text)
 		}
 		x.play(&t)
 		return

@@ -100,7 +100,7 @@ func (w geminiWire) whole(_ *request, p *reply) any {
 func (w geminiWire) frames(_ *request, p *reply) []frame {
 	var out []frame
 	response := w.response(p)
-	for _, piece := range words(p.turn.thinking, defaultPieces) {
+	for _, piece := range words(p.turn.thinking) {
 		out = append(out, frame{"", response([]object{{"text": piece, "thought": true}}, ""), otherPiece})
 	}
 	for _, piece := range p.turn.pieces {

@@ -73,9 +73,9 @@ func TestLogIsBounded(t *testing.T) {
 	for i := range MaxLoggedRequests + extra {
 		post(fmt.Sprintf(`{"n":%d}`, i))
 	}
-	requests := s.Requests()
-	if len(requests) != MaxLoggedRequests || s.Dropped() != extra || requests[0].Seq != extra+1 || string(requests[0].Body) != `{"n":7}` {
-		t.Errorf("%d kept, %d dropped, first %d %s", len(requests), s.Dropped(), requests[0].Seq, requests[0].Body)
+	requests, dropped, _ := s.log.snapshot()
+	if len(requests) != MaxLoggedRequests || dropped != extra || requests[0].Seq != extra+1 || string(requests[0].Body) != `{"n":7}` {
+		t.Errorf("%d kept, %d dropped, first %d %s", len(requests), dropped, requests[0].Seq, requests[0].Body)
 	}
 	if s.log.bodyLimit != maxLoggedBodyTotal {
 		t.Errorf("limit = %d, want %d", s.log.bodyLimit, maxLoggedBodyTotal)

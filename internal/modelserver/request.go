@@ -10,9 +10,8 @@ import (
 // Wire names a format of requests and answers.
 type Wire string
 
-// The supported wires. WireNone is for requests of no wire, such as a probe of the root.
+// The supported wires. It is empty for requests of no wire, such as a probe of the root.
 const (
-	WireNone      Wire = ""
 	WireAnthropic Wire = "anthropic"
 	WireResponses Wire = "responses"
 	WireChat      Wire = "chat"

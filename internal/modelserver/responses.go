@@ -197,7 +197,7 @@ func (w responsesWire) frames(r *request, p *reply) []frame {
 			begin()
 			part := func(text string) object { return object{"type": "summary_text", "text": text} }
 			send(notPiece, "response.reasoning_summary_part.added", at(object{"summary_index": 0, "part": part("")}))
-			for _, piece := range words(p.turn.thinking, defaultPieces) {
+			for _, piece := range words(p.turn.thinking) {
 				send(otherPiece, "response.reasoning_summary_text.delta", at(object{"summary_index": 0, "delta": piece}))
 			}
 			send(notPiece, "response.reasoning_summary_text.done", at(object{"summary_index": 0, "text": p.turn.thinking}))

@@ -230,7 +230,7 @@ func (f *faults) conversation(o map[string]*node, outer *conversation, path stri
 	for _, n := range list {
 		c.turns = append(c.turns, f.turn(n, c.usage))
 	}
-	f.exhausted(o["onExhausted"], c, path)
+	f.exhausted(o["onExhausted"], c)
 	for i := range c.turns {
 		if c.turns[i].repeat == forever && c.turns[i].match == nil && i+1 < len(c.turns) {
 			f.add(list[i+1].path, "never reached: turns[%d] is repeated for ever", i)
@@ -240,7 +240,7 @@ func (f *faults) conversation(o map[string]*node, outer *conversation, path stri
 	return c
 }
 
-func (f *faults) exhausted(n *node, c *conversation, path string) {
+func (f *faults) exhausted(n *node, c *conversation) {
 	if n == nil {
 		return
 	}

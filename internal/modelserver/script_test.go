@@ -398,7 +398,7 @@ func TestPieces(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("wörd und noch eins ", 5000)
 	for _, text := range []string{"", "a", " ", "a b", "  ", "no-space", "a b c d e f g h i j k l m n o p q r s t u v w x y z", long} {
-		pieces := words(text, defaultPieces)
+		pieces := words(text)
 		if strings.Join(pieces, "") != text || len(pieces) > defaultPieces || slices.Contains(pieces, "") {
 			t.Errorf("words(%.20q) = %d pieces %.80q", text, len(pieces), pieces)
 		}

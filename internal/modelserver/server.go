@@ -61,12 +61,6 @@ func (s *Server) Requests() []Request {
 	return entries
 }
 
-// Dropped returns how many requests the log has dropped.
-func (s *Server) Dropped() int {
-	_, dropped, _ := s.log.snapshot()
-	return dropped
-}
-
 // LogError returns the first error of writing to Options.Log.
 func (s *Server) LogError() error { return s.log.writeError() }
 
@@ -106,7 +100,7 @@ func (p *progress) next(r *request) (index int, t *turn, asked int) {
 		return last, &p.script.turns[last], p.asked
 	case p.script.onExhausted == "text":
 		return -1, &turn{
-			text: p.script.endText, pieces: words(p.script.endText, defaultPieces), usage: p.script.usage,
+			text: p.script.endText, pieces: words(p.script.endText), usage: p.script.usage,
 		}, p.asked
 	}
 	return -1, nil, p.asked

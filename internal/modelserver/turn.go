@@ -92,7 +92,7 @@ const defaultPieces = 16
 func (f *faults) chunks(n *node, hasText bool, t *turn) {
 	switch {
 	case n == nil:
-		t.pieces = words(t.text, defaultPieces)
+		t.pieces = words(t.text)
 	case n.kind == '[':
 		for _, item := range n.items() {
 			t.pieces = append(t.pieces, f.str(item))
@@ -116,13 +116,13 @@ func (f *faults) chunks(n *node, hasText bool, t *turn) {
 	}
 }
 
-// words cuts text after spaces into at most limit pieces of about the same length.
-func words(text string, limit int) []string {
+// words cuts text after spaces into at most defaultPieces pieces of about the same length.
+func words(text string) []string {
 	var pieces []string
-	least := len(text) / limit
+	least := len(text) / defaultPieces
 	start := 0
 	for i := 0; i < len(text); i++ {
-		if text[i] == ' ' && i-start >= least && i+1 < len(text) && len(pieces) < limit-1 {
+		if text[i] == ' ' && i-start >= least && i+1 < len(text) && len(pieces) < defaultPieces-1 {
 			pieces = append(pieces, text[start:i+1])
 			start = i + 1
 		}

@@ -123,7 +123,7 @@ func (s *step) notAccepted(t *protocol.Turn, code string, stage protocol.Stage, 
 		payload["stage"], payload["error_class"] = stage, stage.Class()
 	}
 	s.emit("acceptance_failed", eventOf(t), payload)
-	s.add(NotAccepted{TurnID: t.TurnID, Code: code, Errors: errs, Next: turnCommand(s.st, t)})
+	s.add(NotAccepted{Code: code, Errors: errs})
 }
 
 func (in FailAcceptance) apply(s *step) *Refused {

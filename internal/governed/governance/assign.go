@@ -31,7 +31,6 @@ func (in AssignTurn) apply(s *step) *Refused {
 	s.join(t)
 	s.reserve(in.TurnID, in.Role)
 	s.linkDelegation(t)
-	s.add(WriteBundle{in.TurnID})
 	return nil
 }
 

@@ -137,10 +137,9 @@ func (s *step) conflicts(a *acceptance) bool {
 	s.noteDecision("conflict_detected", t.TurnID, more)
 	s.emit("turn_conflicted", eventOf(t), more)
 	detail := "conflicting files: " + strings.Join(c.ConflictingFiles, ", ")
-	next := turnCommand(s.st, t)
-	s.add(NotAccepted{TurnID: t.TurnID, Code: CodeConflict, Errors: []string{detail}, Next: next})
+	s.add(NotAccepted{Code: CodeConflict, Errors: []string{detail}})
 	if n >= maxConflicts {
-		s.block(blockage{on: "human:conflict_loop:" + t.TurnID, category: "conflict_loop", detail: detail, turn: t.TurnID, recovery: next})
+		s.block(blockage{on: "human:conflict_loop:" + t.TurnID, category: "conflict_loop", detail: detail, turn: t.TurnID, recovery: turnCommand(s.st, t)})
 	}
 	return true
 }

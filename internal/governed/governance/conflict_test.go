@@ -50,7 +50,7 @@ func TestAPersonMergesAConflict(t *testing.T) {
 	w.accept(qa, changes("a.go"))
 	w.accept(dev, changes("a.go"))
 	n, _ := find[NotAccepted](w.effects)
-	if n.Code != CodeConflict || n.Next != "drawbar govern accept --turn "+dev+" --resolution human_merge" {
+	if n.Code != CodeConflict || turnCommand(&w.run.State, w.run.State.ActiveTurns.At(dev)) != "drawbar govern accept --turn "+dev+" --resolution human_merge" {
 		t.Errorf("got %+v", n)
 	}
 	w.must(AcceptTurn{TurnID: dev, Result: w.result(dev, changes("a.go")), Resolution: ResolutionHumanMerge})

@@ -135,7 +135,6 @@ func (s *step) again(t *protocol.Turn, why protocol.Rejection, base *protocol.Ba
 		t.Baseline, t.AssignedSequence = ptr(*base), s.st.TurnSequence
 	}
 	s.settle(t.TurnID, "turn_rejected")
-	s.add(WriteBundle{t.TurnID})
 }
 
 // revive makes a turn ready to be dispatched again, with a new deadline and its reservation.

@@ -27,9 +27,6 @@ type Emit struct {
 	AfterCheckpoint bool
 }
 
-// WriteBundle asks for the turn's dispatch bundle to be written (again).
-type WriteBundle struct{ TurnID string }
-
 // KeepRejected moves the turn's staged result to dispatch/rejected, under Name.
 type KeepRejected struct{ TurnID, Name string }
 
@@ -69,10 +66,8 @@ type Summarize struct{ Summary protocol.RunSummary }
 
 // NotAccepted says why an AcceptTurn did not accept: the turn stays active, in the state that the run shows.
 type NotAccepted struct {
-	TurnID string
 	Code   string // policy_violation, policy_escalation, conflict, override_validation_failed, protocol_error
 	Errors []string
-	Next   string
 }
 
 // Warn is a message for the person who runs the command.
@@ -84,7 +79,6 @@ func (AppendNote) effect()           {}
 func (AppendRepoDecision) effect()   {}
 func (OverrideRepoDecision) effect() {}
 func (Emit) effect()                 {}
-func (WriteBundle) effect()          {}
 func (KeepRejected) effect()         {}
 func (Archive) effect()              {}
 func (RaiseHuman) effect()           {}

@@ -83,7 +83,6 @@ func (in Unblock) apply(s *step) *Refused {
 		switch t.Status {
 		case protocol.TurnFailed, protocol.TurnFailedStart, protocol.TurnStalled:
 			s.revive(t)
-			s.add(WriteBundle{t.TurnID})
 		}
 	}
 	s.clearBlock()

@@ -129,9 +129,6 @@ func TestAnAssignedTurn(t *testing.T) {
 		string(got.IntakeContext) != `{"a":1}` || got.DeadlineAt.Sub(w.at.Time).Minutes() != 30 || w.run.State.BudgetReservations.At("turn_a").ReservedUSD != 2 {
 		t.Errorf("assigned %+v", got)
 	}
-	if b, ok := find[WriteBundle](w.effects); !ok || b.TurnID != "turn_a" {
-		t.Errorf("no bundle is asked for: %v", w.effects)
-	}
 	if _, ok := find[Emit](w.effects); ok {
 		t.Error("an assignment is no dispatch")
 	}

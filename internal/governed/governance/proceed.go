@@ -65,7 +65,7 @@ func (s *step) drain(files map[string]string) {
 
 // gateInput is what a gate is decided from, for the requesting turn.
 func (s *step) gateInput(turn, request string, files map[string]string) gate.Input {
-	in := gate.Input{Config: s.run.Config, Phase: s.st.Phase, Request: request, Files: files, History: accepted(s.run.History), TurnID: turn,
+	in := gate.Input{Config: s.run.Config, Phase: s.st.Phase, Request: request, Files: files, History: accepted(s.run.History),
 		Objections: s.st.Blocking(), Prior: s.st.PriorSignOffs}
 	for _, h := range in.History {
 		if h.TurnID == turn {

@@ -36,7 +36,6 @@ const (
 	CodeGateFailed        = "gate_failed"
 	CodeNotApprover       = "not_an_approver"
 	CodeUnknownObjection  = "unknown_objection"
-	CodeNothingPending    = "nothing_pending"
 	CodeEmptyField        = "empty_required_field"
 	CodeInvalidEnum       = "invalid_enum_value"
 	CodeDuplicateDecision = "duplicate_decision_id"

@@ -105,6 +105,5 @@ func (in ReissueTurn) apply(s *step) *Refused {
 	s.relinkDelegation(t.TurnID, n.TurnID)
 	s.settle(t.TurnID, protocol.StatusReissued)
 	s.add(Archive{t.TurnID})
-	s.add(WriteBundle{n.TurnID})
 	return nil
 }

@@ -25,9 +25,6 @@ func Prove(passed []protocol.Stage, result *protocol.TurnResult) (Validated, err
 	return Validated{result: result}, nil
 }
 
-// Valid reports whether v was created by Prove.
-func (v Validated) Valid() bool { return v.result != nil }
-
 // Result is a copy of the result, or nil.
 func (v Validated) Result() *protocol.TurnResult {
 	if v.result == nil {

@@ -148,7 +148,7 @@ func guard(ctx context.Context, root string) (func(), error) {
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		e := &Locked{Path: path, Holder: govern.Holder{Owner: "a process that is writing the record"}}
-		if c, _, _ := readLock(root); c != nil {
+		if c, _ := readLock(root); c != nil {
 			e.Holder = *c.holder()
 		}
 		return nil, (&execution.Error{Code: execution.CodeConfigLock, Recoverable: true, Message: e.Error(), Cause: e}).
@@ -161,25 +161,25 @@ func guard(ctx context.Context, root string) (func(), error) {
 }
 
 // readLock reads the lock file: nil if there is none. An unreadable lock counts as free, as it does for the original.
-func readLock(root string) (c *lockContent, there bool, err error) {
+func readLock(root string) (*lockContent, error) {
 	path := filepath.Join(root, filepath.FromSlash(protocol.LockFile))
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, false, failed("read the lock", path, err)
+		return nil, failed("read the lock", path, err)
 	}
-	c = new(lockContent)
+	c := new(lockContent)
 	if json.Unmarshal(data, c) != nil {
-		return nil, true, nil
+		return nil, nil
 	}
-	return c, true, nil
+	return c, nil
 }
 
 // lockedBy reads the lock file and reports whether its owner is alive.
 func lockedBy(root string) (c *lockContent, alive bool, err error) {
-	c, _, err = readLock(root)
+	c, err = readLock(root)
 	if c == nil || err != nil {
 		return nil, false, err
 	}
@@ -243,7 +243,7 @@ func (h *held) write() error {
 
 // ours reports whether the lock file is still that of h.
 func (h *held) ours() bool {
-	c, _, err := readLock(h.root)
+	c, err := readLock(h.root)
 	return err == nil && c != nil && c.Hold == h.content.Hold
 }
 
@@ -261,7 +261,7 @@ func (h *held) enter(ctx context.Context) (leave func(), err error) {
 	}
 	leave()
 	who := "nobody"
-	if c, _, _ := readLock(h.root); c != nil {
+	if c, _ := readLock(h.root); c != nil {
 		who = fmt.Sprintf("%s (process %d)", c.holder().Owner, c.OwnerPID)
 	}
 	return nil, execution.Errorf(execution.CodeConfigLock, "%w, now held by %s: the lease of process %d expired, nothing was written",

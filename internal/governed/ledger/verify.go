@@ -286,7 +286,7 @@ func (c *verifier) region(e entry, file string, offset, length int64, want strin
 			break
 		}
 		// A shorter line may have taken the place of a removed one.
-		kind, message, err := c.what(e, file, offset, length, want, chain)
+		kind, message, err := c.what(file, offset, length, want, chain)
 		if err != nil {
 			return err
 		}
@@ -306,7 +306,7 @@ func (c *verifier) region(e entry, file string, offset, length int64, want strin
 			}
 			return nil
 		}
-		b.Kind, b.Message, err = c.what(e, file, offset, length, want, chain)
+		b.Kind, b.Message, err = c.what(file, offset, length, want, chain)
 		if err != nil {
 			return err
 		}
@@ -319,7 +319,7 @@ func (c *verifier) region(e entry, file string, offset, length int64, want strin
 }
 
 // classify how the line was changed
-func (c *verifier) what(e entry, file string, offset, length int64, want string, chain *lineReader) (kind, message string, err error) {
+func (c *verifier) what(file string, offset, length int64, want string, chain *lineReader) (kind, message string, err error) {
 	there, after, err := c.lineAt(file, offset, length)
 	if err != nil {
 		return "", "", err

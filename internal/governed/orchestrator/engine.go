@@ -86,9 +86,6 @@ func Open(root string, o Options) (*Local, error) {
 	return &Local{root: abs, o: o}, nil
 }
 
-// Root is the project's folder.
-func (e *Local) Root() string { return e.root }
-
 // trusted refuses items that the user has not trusted.
 func (e *Local) trusted(items []trust.Item) error {
 	if len(items) == 0 {

@@ -27,7 +27,7 @@ func (in *Input) exit() (exit, bool) {
 		return e, false
 	}
 	ask := gate.Input{Config: in.Config, Phase: in.State.Phase, Request: in.next(), Files: in.GateFiles,
-		Verification: protocol.VerificationPass, History: in.History, Role: in.roleID(), TurnID: in.TurnID,
+		Verification: protocol.VerificationPass, History: in.History, Role: in.roleID(),
 		Prior: in.State.PriorSignOffs, Objections: in.State.Blocking()}
 	e.files = gate.Inspect(ask)
 	e.now = decide(ask)

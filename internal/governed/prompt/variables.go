@@ -19,7 +19,8 @@ type Variable struct {
 	of   func(*Input) string
 }
 
-var variables = []Variable{
+// Variables are the names that a role's prompt may use, in the order of their documentation.
+var Variables = []Variable{
 	{"role", "id of the role", (*Input).roleID},
 	{"role_id", "the same as role", (*Input).roleID},
 	{"role_title", "title of the role", (*Input).title},
@@ -72,9 +73,6 @@ var variables = []Variable{
 	}},
 }
 
-// Variables are the names that a role's prompt may use, in the order of their documentation.
-func Variables() []Variable { return slices.Clone(variables) }
-
 func bundleFile(in *Input, name string) string {
 	return path.Join(protocol.BundleDir(in.TurnID), name)
 }
@@ -90,7 +88,7 @@ func (in *Input) expand(text string) (string, []string) {
 			return m
 		}
 		name := reference().FindStringSubmatch(m)[1]
-		for _, v := range variables {
+		for _, v := range Variables {
 			if v.Name == name {
 				return v.of(in)
 			}
@@ -107,8 +105,8 @@ func (in *Input) expand(text string) (string, []string) {
 // that it leaves open.
 func Warnings(in Input) []string {
 	text, unknown := in.expand(in.RolePrompt)
-	known := make([]string, len(variables))
-	for i, v := range variables {
+	known := make([]string, len(Variables))
+	for i, v := range Variables {
 		known[i] = v.Name
 	}
 	var out []string

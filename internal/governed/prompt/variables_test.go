@@ -29,7 +29,7 @@ func TestVariables(t *testing.T) {
 		"date":                "2026-03-01",
 	}
 	got := map[string]string{}
-	for _, v := range Variables() {
+	for _, v := range Variables {
 		if v.Doc == "" {
 			t.Errorf("%s is not documented", v.Name)
 		}

@@ -82,7 +82,7 @@ func generate(words string) (string, []string) {
 	d.section("Prompt variables", "A role's prompt, `"+protocol.PromptsDir+"/<role>.md` or the file that `prompts` names, may use them as `{{name}}`. "+
 		"An unknown name is kept as it is, with a warning; `${{ ... }}` is left alone.")
 	rows = nil
-	for _, v := range prompt.Variables() {
+	for _, v := range prompt.Variables {
 		rows = append(rows, []string{code(v.Name), v.Doc})
 	}
 	d.table([]string{"Variable", "Value"}, rows)

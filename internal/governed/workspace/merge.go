@@ -64,7 +64,7 @@ func (w *Workspace) merge(ctx context.Context, turn string, paths []string, poin
 // merging is one merge: everything is planned before anything is written.
 type merging struct {
 	w      *Workspace
-	t      Tree
+	t      tree
 	paths  []string
 	main   *os.Root
 	theirs *os.Root          // the project in the turn's worktree
@@ -86,7 +86,7 @@ type step struct {
 	marker string
 }
 
-func (w *Workspace) newMerge(ctx context.Context, t Tree, paths []string) (*merging, error) {
+func (w *Workspace) newMerge(ctx context.Context, t tree, paths []string) (*merging, error) {
 	m := &merging{w: w, t: t, dirty: map[string]bool{}, done: map[string]string{}}
 	for _, p := range paths {
 		if err := checkRelative(p); err != nil {
@@ -105,8 +105,8 @@ func (w *Workspace) newMerge(ctx context.Context, t Tree, paths []string) (*merg
 			m.dirty[p] = true
 		}
 	}
-	if s.head != t.Base {
-		raw, err := w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", t.Base, s.head}})
+	if s.head != t.base {
+		raw, err := w.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", t.base, s.head}})
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +123,7 @@ func (w *Workspace) newMerge(ctx context.Context, t Tree, paths []string) (*merg
 	if m.main, err = os.OpenRoot(w.root); err != nil {
 		return nil, err
 	}
-	if m.theirs, err = os.OpenRoot(filepath.Join(t.Path, filepath.FromSlash(w.prefix))); err != nil {
+	if m.theirs, err = os.OpenRoot(filepath.Join(t.path, filepath.FromSlash(w.prefix))); err != nil {
 		_ = m.main.Close()
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (b blob) same(m mark) bool {
 
 // readBases finds the files as the turn found them. It reads their content only if the head has changed the file too.
 func (m *merging) readBases(ctx context.Context) error {
-	args := []string{"ls-tree", "-r", "-z", m.t.Base, "--"}
+	args := []string{"ls-tree", "-r", "-z", m.t.base, "--"}
 	size := 0
 	for _, p := range m.paths {
 		size += len(p) + len(m.w.prefix)
@@ -224,7 +224,7 @@ func (m *merging) readBases(ctx context.Context) error {
 		}
 		b := blob{mode: f[0]}
 		if _, changed := m.moved[p]; changed && f[1] == "blob" {
-			args := []string{"cat-file", "--filters", m.t.Base + ":" + name}
+			args := []string{"cat-file", "--filters", m.t.base + ":" + name}
 			if f[0] == "120000" {
 				args = []string{"cat-file", "blob", f[2]}
 			}
@@ -371,7 +371,7 @@ func (m *merging) write(s step) error {
 	if err := m.main.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	tmp := filepath.Join(filepath.FromSlash(protocol.WorktreesDir), ".merge-"+m.t.Turn)
+	tmp := filepath.Join(filepath.FromSlash(protocol.WorktreesDir), ".merge-"+m.t.turn)
 	_ = m.main.Remove(tmp) // left by an interrupted merge
 	if s.link {
 		if err := m.main.Symlink(string(s.data), tmp); err != nil {

@@ -141,9 +141,6 @@ func (w *Workspace) locate(ctx context.Context, mark string) error {
 // Kind is Git or NoGit.
 func (w *Workspace) Kind() Kind { return w.kind }
 
-// Root is the project's root: absolute, without links.
-func (w *Workspace) Root() string { return w.root }
-
 // needGit returns the error of an operation that needs a repository.
 func (w *Workspace) needGit(what string) error {
 	if w.kind == Git {

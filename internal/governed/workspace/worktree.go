@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +46,7 @@ func (w *Workspace) Worktree(ctx context.Context, turn string) (path string, bas
 	}
 	dir := w.worktreeDir(turn)
 	if t := w.lookTree(dir); t.whole {
-		h.commit = t.Base
+		h.commit = t.base
 	} else if err := w.makeTree(ctx, turn, dir, h.commit); err != nil {
 		return "", base, w.wrap("make a worktree", err)
 	}
@@ -104,60 +103,28 @@ func adminDir(dir string) (string, error) {
 	return path, nil
 }
 
-// Tree is the worktree of a turn.
-type Tree struct {
-	Turn string
-	Path string // its top
-	Base string // the commit that the turn started from; empty if the creation was interrupted
+// tree is the worktree of a turn.
+type tree struct {
+	turn string
+	path string // its top
+	base string // the commit that the turn started from; empty if the creation was interrupted
 
 	whole bool
 	admin string
 }
 
 // lookTree reads a worktree without git.
-func (w *Workspace) lookTree(dir string) Tree {
-	t := Tree{Turn: filepath.Base(dir), Path: dir}
+func (w *Workspace) lookTree(dir string) tree {
+	t := tree{turn: filepath.Base(dir), path: dir}
 	admin, err := adminDir(dir)
 	if err != nil || !within(filepath.Join(w.common, "worktrees"), admin) || noted(admin) != dir {
 		return t // an agent may have changed its .git file, so it is not followed
 	}
 	t.admin = admin
 	if data, err := readPlain(filepath.Join(admin, baseFile)); err == nil && isObject(strings.TrimSpace(string(data))) {
-		t.Base, t.whole = strings.TrimSpace(string(data)), true
+		t.base, t.whole = strings.TrimSpace(string(data)), true
 	}
 	return t
-}
-
-// Worktrees returns the existing worktrees of turns, including those that a killed process left, sorted by turn.
-func (w *Workspace) Worktrees(ctx context.Context) ([]Tree, error) {
-	if w.kind == NoGit {
-		return nil, nil
-	}
-	parent := filepath.Join(w.root, filepath.FromSlash(protocol.WorktreesDir))
-	var list []Tree
-	folders, err := os.ReadDir(parent)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, w.wrap("list the worktrees", err)
-	}
-	for _, f := range folders {
-		if f.IsDir() {
-			list = append(list, w.lookTree(filepath.Join(parent, f.Name())))
-		}
-	}
-	// Git's administrative folders whose worktree is gone.
-	notes, err := os.ReadDir(filepath.Join(w.common, "worktrees"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, w.wrap("list the worktrees", err)
-	}
-	for _, n := range notes {
-		admin := filepath.Join(w.common, "worktrees", n.Name())
-		dir := noted(admin)
-		if filepath.Dir(dir) == parent && !slices.ContainsFunc(list, func(t Tree) bool { return t.Path == dir }) {
-			list = append(list, Tree{Turn: filepath.Base(dir), Path: dir, admin: admin})
-		}
-	}
-	slices.SortFunc(list, func(a, b Tree) int { return compare(a.Turn, b.Turn) })
-	return list, ctx.Err()
 }
 
 // noted returns the worktree of an administrative folder.

@@ -32,10 +32,8 @@ type Input struct {
 	Verification string
 	// History are the accepted turns of this run, with or without the asking turn.
 	History []protocol.HistoryEntry
-	// Role and TurnID belong to the asking turn, which counts as a turn of its role in Phase. An empty role counts for
-	// no role.
-	Role   string
-	TurnID string
+	// Role is that of the asking turn, which counts as a turn of its role in Phase. An empty role counts for no role.
+	Role string
 	// Prior are the digests of sign-offs that existed when the run began: they belong to an earlier run.
 	Prior protocol.Ordered[string]
 	// Objections are the open blocking ones.
@@ -62,21 +60,6 @@ type Decision struct {
 // Passed reports whether everything except a person's approval is met.
 func (d Decision) Passed() bool {
 	return d.Action == Advance || d.Action == Complete || d.Action == AwaitingHumanApproval
-}
-
-// Status is the value of the gate in phase_gate_status after this decision; empty if no gate was evaluated.
-func (d Decision) Status() string {
-	switch {
-	case d.GateID == "":
-		return ""
-	case d.Action == GateFailed:
-		return protocol.GateFailed
-	case d.Action == AwaitingHumanApproval:
-		return protocol.GatePending
-	case d.Action == Advance || d.Action == Complete:
-		return protocol.GatePassed
-	}
-	return ""
 }
 
 // Reason is the one line that the protocol reports for a refusal: the predicate's name if a file or the verification is

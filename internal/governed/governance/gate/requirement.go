@@ -25,8 +25,6 @@ type Requirement struct {
 	Sections []string
 	// Owner is the role that must have an accepted turn in the phase; empty if any role may produce the file.
 	Owner string
-	// Responsible is who is expected to produce the file: its owner, else the phase's entry role.
-	Responsible string
 	// Required is false for an optional file, which is checked only if it exists.
 	Required bool
 	// Sources are SourceGate, SourceKit or both.
@@ -44,12 +42,11 @@ type Finding struct {
 // phase has a declared exit gate; see Paths.
 func Requirements(c *protocol.Config, phase string) []Requirement {
 	var list []Requirement
-	p, _ := c.Phase(phase)
 	at := func(file string) *Requirement {
 		if i := slices.IndexFunc(list, func(r Requirement) bool { return path.Clean(r.Path) == path.Clean(file) }); i >= 0 {
 			return &list[i]
 		}
-		list = append(list, Requirement{Path: file, Responsible: p.EntryRole})
+		list = append(list, Requirement{Path: file})
 		return &list[len(list)-1]
 	}
 	if _, g, ok := exitGate(c, phase); ok {
@@ -72,7 +69,7 @@ func Requirements(c *protocol.Config, phase string) []Requirement {
 		r.Sources = merge(r.Sources, SourceKit)
 		r.Semantics = merge(r.Semantics, a.Semantics)
 		if a.OwnedBy != "" {
-			r.Owner, r.Responsible = a.OwnedBy, a.OwnedBy
+			r.Owner = a.OwnedBy
 		}
 		if a.Semantics == SectionCheck && a.SemanticsConfig != nil {
 			r.Sections = a.SemanticsConfig.RequiredSections
