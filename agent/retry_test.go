@@ -226,7 +226,7 @@ func TestRetrier(t *testing.T) {
 			asked = append(asked, attempt)
 			return true
 		}}
-		res, _ := run(t, agent.Backend{Name: "fake", Adapter: at.NewFaulty(a)}, retrying(steady()), agent.Options{})
+		res, _ := run(t, agent.Backend{Name: "fake", Adapter: newFaulty(a)}, retrying(steady()), agent.Options{})
 		want(t, res, execution.StatusCompleted, "")
 		if !slices.Equal(asked, []int{0}) {
 			t.Errorf("asked %v", asked)

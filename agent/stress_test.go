@@ -143,11 +143,11 @@ func TestStress(t *testing.T) {
 // TestFaultsUnderRetry runs with faults of every kind in every third execution.
 func TestFaultsUnderRetry(t *testing.T) {
 	t.Parallel()
-	f := at.NewFaulty(&at.Fake{Script: answer})
-	faults := []at.Fault{{At: 1, Panic: "x"}, {At: 2, Error: execution.Errorf(execution.CodeAgentCrash, "x")}, {At: 3, Truncate: true}, {At: 4, Delay: time.Millisecond},
+	f := newFaulty(&at.Fake{Script: answer})
+	faults := []fault{{At: 1, Panic: "x"}, {At: 2, Error: execution.Errorf(execution.CodeAgentCrash, "x")}, {At: 3, Truncate: true}, {At: 4, Delay: time.Millisecond},
 		{At: 0, Error: execution.Errorf(execution.CodeRateLimited, "x")}}
 	for i := range 60 {
-		f.Next(faults[i%len(faults)])
+		f.add(faults[i%len(faults)])
 	}
 	req := request("x")
 	req.Run.RetryPolicy = &execution.RetryPolicy{MaxAttempts: 3, RetryOn: []execution.ErrorCode{execution.CodeAgentCrash, execution.CodeRateLimited}}

@@ -2,7 +2,6 @@ package adaptertest_test
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,51 +14,8 @@ import (
 	"time"
 
 	at "github.com/drawbar/drawbar/adapter/adaptertest"
-	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
-
-func run(t *testing.T, b agent.Backend, opts agent.Options) execution.Result {
-	t.Helper()
-	req := at.PlayRequest(at.Simple)
-	req.AssistantID, req.TurnID = "a", "t"
-	res, err := agent.New(b).Execute(t.Context(), req, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res
-}
-
-func TestFaulty(t *testing.T) {
-	t.Parallel()
-	boom := errors.New("boom")
-	f := at.NewFaulty(&at.Fake{}, at.Fault{At: 2, Error: boom})
-	f.Next(at.Fault{At: 2, Panic: "boom"}, at.Fault{At: 2, Truncate: true}, at.Fault{At: 3, Duplicate: true},
-		at.Fault{At: 1, Delay: time.Millisecond}, at.Fault{At: 1000, Truncate: true})
-	want := []struct {
-		status execution.Status
-		code   execution.FailureCode
-		text   string
-	}{
-		{execution.StatusFailed, execution.FailureBackendExecution, ""},
-		{execution.StatusFailed, execution.FailureBackendExecution, ""},
-		{execution.StatusFailed, execution.FailureInvalidBackendOutput, ""},
-		{execution.StatusCompleted, "", "hhi"},
-		{execution.StatusCompleted, "", "hi"},
-		{execution.StatusFailed, execution.FailureInvalidBackendOutput, "hi"},
-		{execution.StatusCompleted, "", "hi"}, // the queue is empty
-	}
-	for i, w := range want {
-		res := run(t, agent.Backend{Name: "faulty", Adapter: f}, agent.Options{})
-		var code execution.FailureCode
-		if res.Error != nil {
-			code = res.Error.Code
-		}
-		if res.Status != w.status || code != w.code || res.Text != w.text {
-			t.Errorf("execution %d: got %s %s %q, want %s %s %q", i, res.Status, code, res.Text, w.status, w.code, w.text)
-		}
-	}
-}
 
 func TestFakePassesAConsumersPanicOn(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 
 // TestGovernedSchema holds configurations against the published schema, with a validator that knows nothing of the checks.
 func TestGovernedSchema(t *testing.T) {
-	files, err := Generate()
+	files, err := generate()
 	if err != nil {
 		t.Fatal(err)
 	}

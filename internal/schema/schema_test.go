@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the files in schema/")
 const dir = "../../schema"
 
 func TestNoDrift(t *testing.T) {
-	files, err := Generate()
+	files, err := generate()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestEveryEnumHasItsType(t *testing.T) {
 
 // TestSchemasAccept holds real values against the published schemas, with a validator that did not make them.
 func TestSchemasAccept(t *testing.T) {
-	files, err := Generate()
+	files, err := generate()
 	if err != nil {
 		t.Fatal(err)
 	}
