@@ -113,13 +113,6 @@ func (l *Ledger) append(j *journal, step appendStep, again bool) error {
 		return failed("open", d.at(step.File), err)
 	}
 	defer f.Close()
-	write := func(at int64, content []byte) error {
-		if _, err := f.WriteAt(content, at); err != nil {
-			return failed("append to", d.at(step.File), err)
-		}
-		d.crash("append " + step.File)
-		return nil
-	}
 	offset := step.Offset
 	fits, err := lineBegins(f, size, offset)
 	if err != nil {
@@ -148,16 +141,33 @@ func (l *Ledger) append(j *journal, step appendStep, again bool) error {
 		}
 		offset = size
 	}
-	if size == offset {
-		return write(offset, step.Content)
+	content, err := l.displace(f, j, step, offset, size)
+	if err != nil {
+		return err
 	}
+	if _, err := f.WriteAt(content, offset); err != nil {
+		return failed("append to", d.at(step.File), err)
+	}
+	d.crash("append " + step.File)
+	if end := offset + int64(len(content)); end < size {
+		if err := f.Truncate(end); err != nil {
+			return failed("shorten", d.at(step.File), err)
+		}
+	}
+	return nil
+}
+
+// displace returns what belongs at the offset of a file: the content of the step, and the whole lines that another program
+// wrote there. What it wrote is also saved elsewhere.
+func (l *Ledger) displace(f io.ReaderAt, j *journal, step appendStep, offset, size int64) ([]byte, error) {
+	path := l.disk.at(step.File)
 	if size-offset > maxLine {
-		return execution.Errorf(execution.CodeConfig, "%s has grown by %d bytes since the transaction %s was interrupted", d.at(step.File), size-offset, j.TransactionID).
+		return nil, execution.Errorf(execution.CodeConfig, "%s has grown by %d bytes since the transaction %s was interrupted", path, size-offset, j.TransactionID).
 			WithHint("truncate the file to %d bytes, save the rest elsewhere, and run the command again", offset)
 	}
 	there := make([]byte, size-offset)
 	if _, err := io.ReadFull(io.NewSectionReader(f, offset, size-offset), there); err != nil {
-		return failed("read", d.at(step.File), err)
+		return nil, failed("read", path, err)
 	}
 	own := commonPrefix(there, step.Content) // a part of it was written
 	foreign := there[bytes.LastIndexByte(there[:own], '\n')+1:]
@@ -165,11 +175,11 @@ func (l *Ledger) append(j *journal, step appendStep, again bool) error {
 		foreign = there[own:]
 	}
 	if len(foreign) == 0 {
-		return write(offset, step.Content)
+		return step.Content, nil
 	}
 	kept, err := l.keep(step.File, offset, foreign)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	content := step.Content
 	message := "the file ended in an incomplete line where an interrupted transaction was to write; it was saved elsewhere"
@@ -178,15 +188,7 @@ func (l *Ledger) append(j *journal, step appendStep, again bool) error {
 		message = "lines that another program wrote during an interrupted transaction now follow it"
 	}
 	l.note(Note{What: "displaced", Path: step.File, Kept: kept, Transaction: j.TransactionID, Message: step.File + ": " + message})
-	if err := write(offset, content); err != nil {
-		return err
-	}
-	if end := offset + int64(len(content)); end < size {
-		if err := f.Truncate(end); err != nil {
-			return failed("shorten", d.at(step.File), err)
-		}
-	}
-	return nil
+	return content, nil
 }
 
 // lineBegins reports whether a line starts at an offset. The end of the file counts.

@@ -110,32 +110,9 @@ func (l *Ledger) prepare(tx *Tx) (*journal, *chainTail, error) {
 	if err := b.add(lines); err != nil {
 		return nil, nil, err
 	}
-	var cp *Checkpoint
-	if tx.Checkpoint != nil {
-		chain, err := l.disk.read(protocol.ChainFile)
-		if err != nil {
-			return nil, nil, err
-		}
-		made, err := tx.Checkpoint(append(slices.Clone(chain), b.chain...), b.tail.head)
-		if err != nil {
-			return nil, nil, fmt.Errorf("prepare the checkpoint: %w", err)
-		}
-		cp = &made
-		if tx.After != nil {
-			tx.After(made, tx)
-			own(tx)
-			all, err := encodeLines(tx)
-			if err != nil {
-				return nil, nil, err
-			}
-			more, err := rest(lines, all)
-			if err != nil {
-				return nil, nil, err
-			}
-			if err := b.add(more); err != nil {
-				return nil, nil, err
-			}
-		}
+	cp, err := l.checkpoint(tx, b, lines)
+	if err != nil {
+		return nil, nil, err
 	}
 	if state, err = protocol.MarshalFile(tx.State); err != nil {
 		return nil, nil, execution.Errorf(execution.CodeInternal, "encode the state: %w", err)
@@ -161,6 +138,35 @@ func (l *Ledger) prepare(tx *Tx) (*journal, *chainTail, error) {
 		return nil, nil, err
 	}
 	return j, b.tail, nil
+}
+
+// checkpoint creates the checkpoint of a transaction and adds the lines that follow from it; nil if the transaction has none.
+func (l *Ledger) checkpoint(tx *Tx, b *batch, lines map[string][][]byte) (*Checkpoint, error) {
+	if tx.Checkpoint == nil {
+		return nil, nil
+	}
+	chain, err := l.disk.read(protocol.ChainFile)
+	if err != nil {
+		return nil, err
+	}
+	made, err := tx.Checkpoint(append(slices.Clone(chain), b.chain...), b.tail.head)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the checkpoint: %w", err)
+	}
+	if tx.After == nil {
+		return &made, nil
+	}
+	tx.After(made, tx)
+	own(tx)
+	all, err := encodeLines(tx)
+	if err != nil {
+		return nil, err
+	}
+	more, err := rest(lines, all)
+	if err != nil {
+		return nil, err
+	}
+	return &made, b.add(more)
 }
 
 // own fills in the ids of events and missing times.

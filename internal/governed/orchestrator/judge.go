@@ -122,9 +122,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	sha, err := t.commit(ctx, commitAccept, id, cp)
 	if errors.Is(err, ledger.ErrUnfinished) {
 		t.e.warn(err.Error())
-		err = nil
-	}
-	if err != nil {
+	} else if err != nil {
 		return govern.Report{}, err
 	}
 	if merged {

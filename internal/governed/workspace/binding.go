@@ -73,24 +73,14 @@ func (w *Workspace) bind(ctx context.Context, all *protocol.Ordered[string], bas
 		all.Set(".git/"+file, fileDigest(filepath.Join(common, filepath.FromSlash(file))))
 	}
 	files := []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"), filepath.Join(w.gitDir, "config.worktree")}
-	values := map[string]string{}
-	last := map[string]string{} // the effective value of a key
-	for _, s := range settings {
-		where := "the environment"
-		if s.file != "" {
-			files = append(files, s.file)
-			where = name(s.file)
-		}
-		key := maskedKey(s.key)
-		values[key] += shown(s.key, s.value) + " (" + where + ")\n"
-		last[s.key] = s.value
-	}
-	for _, key := range sortedKeys(values) {
-		all.Set(bindSetting+key, strings.TrimSuffix(values[key], "\n"))
-	}
+	files = append(files, bindSettings(all, settings, name)...)
 	slices.Sort(files)
 	for _, file := range slices.Compact(files) {
 		all.Set(bindConfig+name(file), fileDigest(file))
+	}
+	last := map[string]string{} // the effective value of a key
+	for _, s := range settings {
+		last[s.key] = s.value
 	}
 	home := w.variable("XDG_CONFIG_HOME")
 	if home == "" {
@@ -116,6 +106,23 @@ func (w *Workspace) bind(ctx context.Context, all *protocol.Ordered[string], bas
 	}
 	all.Set(bindFlags, digestOf([]byte(strings.Join(hiddenPaths(index, idLen), "\x00"))))
 	return nil
+}
+
+// bindSettings adds the values of the settings, each with its origin, and returns the files that contain them.
+func bindSettings(all *protocol.Ordered[string], settings []setting, name func(string) string) (files []string) {
+	values := map[string]string{}
+	for _, s := range settings {
+		where := "the environment"
+		if s.file != "" {
+			files = append(files, s.file)
+			where = name(s.file)
+		}
+		values[maskedKey(s.key)] += shown(s.key, s.value) + " (" + where + ")\n"
+	}
+	for _, key := range sortedKeys(values) {
+		all.Set(bindSetting+key, strings.TrimSuffix(values[key], "\n"))
+	}
+	return files
 }
 
 // gitPath asks git for the path of something in the repository.
