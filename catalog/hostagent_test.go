@@ -45,7 +45,7 @@ func TestDetectHost(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			env := map[string]string{}
-			for _, v := range strings.Fields(tt.env) {
+			for v := range strings.FieldsSeq(tt.env) {
 				k, value, _ := strings.Cut(v, "=")
 				env[k] = value
 			}

@@ -150,7 +150,7 @@ func TestInstallChoosesWhatTheMachineHas(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			m := &machine{programs: map[string]bool{}, answers: tt.answers, npm: "2.0.0"}
-			for _, p := range strings.Fields(tt.programs) {
+			for p := range strings.FieldsSeq(tt.programs) {
 				m.programs[p] = true
 			}
 			res, err := m.registry("linux", node, pipMethod).Install(t.Context(), "full", tt.opts)

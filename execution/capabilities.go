@@ -1,5 +1,7 @@
 package execution
 
+import "slices"
+
 // Capabilities declare what a backend can do: the execution capabilities of the BYOH specification, and the
 // agent capabilities of the agent-mux specification under Agent. They are static; the caller owns its copy.
 type Capabilities struct {
@@ -179,12 +181,7 @@ var verbs = []Verb{VerbSend, VerbQueue, VerbSteer, VerbContinue, VerbApprove, Ve
 
 // Has reports whether v is among the verbs.
 func (c AgentCapabilities) Has(v Verb) bool {
-	for _, w := range c.Verbs {
-		if w == v {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.Verbs, v)
 }
 
 // Stated returns c with every omission made explicit: none, unsupported, unknown or minimal, empty lists, this

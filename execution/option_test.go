@@ -33,7 +33,7 @@ func TestOptionTable(t *testing.T) {
 			t.Errorf("%s: no variable is read into a %s", o.Name, f.Type)
 		}
 		var words []string
-		for _, same := range strings.Fields(o.Tight) {
+		for same := range strings.FieldsSeq(o.Tight) {
 			words = append(words, strings.Split(same, "|")...)
 		}
 		if f.Type.Kind() == reflect.String && o.Tight != "" {
@@ -76,8 +76,8 @@ func full(t *testing.T) RunOptions {
 			fill(item)
 			v.SetMapIndex(reflect.ValueOf("K").Convert(v.Type().Key()), item)
 		case reflect.Struct:
-			for i := range v.NumField() {
-				fill(v.Field(i))
+			for _, field := range v.Fields() {
+				fill(field)
 			}
 		case reflect.Interface:
 			v.Set(reflect.ValueOf("x"))

@@ -54,8 +54,8 @@ func fill(v reflect.Value, depth int) {
 			v.Set(reflect.ValueOf(time.UnixMilli(1795175251272).UTC()))
 			return
 		}
-		for i := range v.NumField() {
-			fill(v.Field(i), depth+1)
+		for _, field := range v.Fields() {
+			fill(field, depth+1)
 		}
 	}
 }

@@ -96,8 +96,8 @@ func nulls(path string, v any) (found []string) {
 func scribble(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			scribble(v.Field(i))
+		for _, field := range v.Fields() {
+			scribble(field)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,9 +52,7 @@ func Config(t *testing.T, schema adapter.ConfigSchema, dir string) {
 	apply := func(changes ...agentconfig.Change) *agentconfig.Config {
 		t.Helper()
 		next := fstest.MapFS{}
-		for name, f := range files {
-			next[name] = f
-		}
+		maps.Copy(next, files)
 		for _, ch := range changes {
 			name := strings.TrimPrefix(ch.File.Name, "/")
 			var data []byte

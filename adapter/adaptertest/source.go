@@ -78,7 +78,7 @@ func (w *importWalk) enter(imported, from string) error {
 	if ours && strings.HasPrefix(rest, "/internal/base/") {
 		return nil // leaf helpers, which know nothing about the product
 	}
-	for _, word := range strings.Split(strings.Trim(rest, "/"), "/") {
+	for word := range strings.SplitSeq(strings.Trim(rest, "/"), "/") {
 		if slices.Contains(productWords, word) {
 			w.faults = append(w.faults, fmt.Errorf("%s imports %s: an adapter must not know about %s", from, imported, word))
 			return nil

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,9 +49,7 @@ func TestAppServer(t *testing.T) {
 	t.Parallel()
 	start := func(more map[string]any) map[string]any {
 		m := map[string]any{"approvalPolicy": "never", "approvalsReviewer": "user", "sandbox": "workspace-write"}
-		for k, v := range more {
-			m[k] = v
-		}
+		maps.Copy(m, more)
 		return m
 	}
 	said := func(more map[string]any, input ...any) map[string]any {
@@ -58,9 +57,7 @@ func TestAppServer(t *testing.T) {
 			input = []any{map[string]any{"type": "text", "text": "hello"}}
 		}
 		m := map[string]any{"threadId": "T", "input": input}
-		for k, v := range more {
-			m[k] = v
-		}
+		maps.Copy(m, more)
 		return m
 	}
 	type object = map[string]any

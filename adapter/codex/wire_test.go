@@ -192,7 +192,7 @@ func TestWire(t *testing.T) {
 			if !req.Run.Interactive {
 				c.command(execution.EndInput{})
 			}
-			for _, line := range strings.Split(strings.TrimSuffix(recording, "\n"), "\n") {
+			for line := range strings.SplitSeq(strings.TrimSuffix(recording, "\n"), "\n") {
 				switch text := line[2:]; line[:2] {
 				case "> ":
 					c.client(text)

@@ -2,6 +2,7 @@ package qwen
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -105,9 +106,7 @@ func TestSpawn(t *testing.T) {
 			if !acp {
 				want["QWEN_CODE_DISABLE_CRON"] = "1"
 			}
-			for k, v := range tt.env {
-				want[k] = v
-			}
+			maps.Copy(want, tt.env)
 			if diff := cmp.Diff(want, inv.Env); diff != "" {
 				t.Errorf("environment (-want +got):\n%s", diff)
 			}

@@ -81,7 +81,7 @@ func keep(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var v any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &v))
-	for _, key := range strings.Split(args[1], ".") {
+	for key := range strings.SplitSeq(args[1], ".") {
 		switch in := v.(type) {
 		case map[string]any:
 			v = in[key]
@@ -162,7 +162,7 @@ func governedTurn() error {
 		result["artifact"] = map[string]any{"type": "workspace", "ref": nil}
 		files = append(files, "work-"+a.TurnID+".txt")
 	}
-	for _, word := range strings.Fields(line) {
+	for word := range strings.FieldsSeq(line) {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "empty":

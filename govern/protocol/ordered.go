@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 )
 
@@ -75,9 +76,7 @@ func (o *Ordered[V]) Clone() Ordered[V] {
 	c := Ordered[V]{keys: slices.Clone(o.keys)}
 	if o.values != nil {
 		c.values = make(map[string]V, len(o.values))
-		for k, v := range o.values {
-			c.values[k] = v
-		}
+		maps.Copy(c.values, o.values)
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package archtest
 
 import (
 	_ "embed"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -78,12 +79,8 @@ func TestCheckFindsViolations(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			files := map[string]string{}
-			for k, v := range clean {
-				files[k] = v
-			}
-			for k, v := range tc.files {
-				files[k] = v
-			}
+			maps.Copy(files, clean)
+			maps.Copy(files, tc.files)
 			parsed, err := ParseRules(tc.rules)
 			if err != nil {
 				t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -93,9 +94,7 @@ func (s stage) request(t *testing.T, agent string) (execution.RunOptions, error)
 		}
 	}
 	env := map[string]string{"DRAWBAR_CONFIG_DIR": user, "DRAWBAR_PROJECT_DIR": project}
-	for k, v := range s.env {
-		env[k] = v
-	}
+	maps.Copy(env, s.env)
 	app := &App{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard, Getenv: func(k string) string { return env[k] },
 		MakeClient: func(o drawbar.Options) (*drawbar.Client, error) {
 			o.Agents, o.NoRecord = agents(), true

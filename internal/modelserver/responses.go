@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -177,10 +178,7 @@ func (w responsesWire) frames(r *request, p *reply) []frame {
 	send(notPiece, "response.created", object{"response": w.response(p, id, "in_progress", []object{})})
 	send(notPiece, "response.in_progress", object{"response": w.response(p, id, "in_progress", []object{})})
 	for i, item := range items {
-		begun := object{}
-		for key, value := range item {
-			begun[key] = value
-		}
+		begun := maps.Clone(item)
 		at := func(more object) object {
 			more["item_id"], more["output_index"] = item["id"], i
 			return more

@@ -320,7 +320,7 @@ func living(mark string) (found []string) {
 		if dir, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); dir == mark {
 			line = append(append(line, 0), mark...)
 		}
-		for _, arg := range bytes.Split(line, []byte{0}) {
+		for arg := range bytes.SplitSeq(line, []byte{0}) {
 			if string(arg) == mark {
 				found = append(found, fmt.Sprintf("%d %c %s", pid, s.State, bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 				break

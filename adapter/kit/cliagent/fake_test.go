@@ -162,7 +162,7 @@ func noSurvivors(t *testing.T, pids string) {
 	if err != nil {
 		return // nothing was started
 	}
-	for _, pid := range strings.Fields(string(data)) {
+	for pid := range strings.FieldsSeq(string(data)) {
 		stat, err := os.ReadFile("/proc/" + pid + "/stat")
 		if err != nil {
 			continue

@@ -30,7 +30,7 @@ var declares = Table{
 		Group: func(e adapter.NativeHook, command string) any { return e.Name + " " + command }},
 	Plugins: &PluginTable{Format: "f", List: []string{"ls"}, Install: []string{"add"}, Then: []string{"--yes"}, Remove: []string{"rm"}, Consent: true, Unnamed: true,
 		Rows: func(said adapter.SpawnOutcome) (list []adapter.InstalledPlugin, err error) {
-			for _, id := range strings.Fields(said.Stdout) {
+			for id := range strings.FieldsSeq(said.Stdout) {
 				list = append(list, adapter.InstalledPlugin{PluginID: id})
 			}
 			return list, nil

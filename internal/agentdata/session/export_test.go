@@ -18,7 +18,7 @@ func exported() adapter.Session {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	return adapter.Session{
 		SessionSummary: adapter.SessionSummary{Agent: "claude", SessionID: "x", UnifiedID: "claude:x", Title: "# fix <it> `now`", CreatedAt: at, UpdatedAt: at.Add(time.Minute),
-			TurnCount: &turns, MessageCount: &messages, Model: "opus", Usage: &execution.Usage{Input: 10, Output: 20, Total: 30}, Cost: &execution.Cost{TotalUSD: usd(0.25), Source: execution.CostFromAgent},
+			TurnCount: &turns, MessageCount: &messages, Model: "opus", Usage: &execution.Usage{Input: 10, Output: 20, Total: 30}, Cost: &execution.Cost{TotalUSD: new(0.25), Source: execution.CostFromAgent},
 			Tags: []string{"red"}, Cwd: "/work", ForkedFrom: "y", Path: "/p"},
 		Messages: []adapter.SessionMessage{
 			{Role: adapter.RoleUser, Content: "what does it say?", Timestamp: at},

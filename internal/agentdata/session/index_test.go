@@ -18,15 +18,13 @@ import (
 	"github.com/drawbar/drawbar/sessions"
 )
 
-func usd(f float64) *float64 { return &f }
-
 // filled has four sessions, the latest d.
 func filled(t *testing.T) *lab {
 	l := newLab(t)
 	at := func(n int) time.Time { return day.AddDate(0, 0, n) }
-	l.write("a", record{Role: "user", Text: "first", At: at(0), Cwd: "/work", Model: "opus-5", USD: usd(2)}, record{Role: "assistant", Text: "yes", At: at(0)})
+	l.write("a", record{Role: "user", Text: "first", At: at(0), Cwd: "/work", Model: "opus-5", USD: new(float64(2))}, record{Role: "assistant", Text: "yes", At: at(0)})
 	l.write("b", record{Role: "user", Text: "second", At: at(1), Cwd: "/work/sub", Model: "gpt-5"}, record{Role: "user", Text: "again", At: at(1)}, record{Role: "user", Text: "more", At: at(1)})
-	l.write("c", record{Role: "user", Text: "third", At: at(2), Cwd: "/workshop", Model: "Opus-4", USD: usd(0.5)}, record{Role: "user", Text: "again", At: at(2)})
+	l.write("c", record{Role: "user", Text: "third", At: at(2), Cwd: "/workshop", Model: "Opus-4", USD: new(0.5)}, record{Role: "user", Text: "again", At: at(2)})
 	l.write("d", record{Role: "assistant", Text: "hello", At: at(3), Cwd: "/other"})
 	return l
 }

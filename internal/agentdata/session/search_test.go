@@ -36,8 +36,8 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	at := func(n int) time.Time { return day.AddDate(0, 0, n) }
-	l.write("a", record{Role: "user", Text: "Fix the Flaky test", At: at(0), Model: "opus", Cwd: "/work"}, record{Role: "assistant", Text: "the flaky one", At: at(0), USD: usd(1)})
-	l.write("b", record{Role: "user", Text: "hello", At: at(1), USD: usd(9)}, record{Role: "tool", Tool: "bash", Output: "flaky: 3 \"quoted\" a/b", At: at(1)})
+	l.write("a", record{Role: "user", Text: "Fix the Flaky test", At: at(0), Model: "opus", Cwd: "/work"}, record{Role: "assistant", Text: "the flaky one", At: at(0), USD: new(float64(1))})
+	l.write("b", record{Role: "user", Text: "hello", At: at(1), USD: new(float64(9))}, record{Role: "tool", Tool: "bash", Output: "flaky: 3 \"quoted\" a/b", At: at(1)})
 	l.write("c", record{Role: "user", Text: "größer ÄRGER kilo", At: at(2)}, record{Role: "assistant", Tool: "Write", Text: "tab\there", At: at(2)})
 	l.write("d", record{Role: "user", Text: "日本語のテスト", At: at(3)})
 	if err := os.WriteFile(l.path("e"), []byte(`{"role":"user","text":"\u0066\u006caky too, and \u65e5\u672c","at":"2026-11-05T12:00:00Z"}`+"\n"), 0o600); err != nil {

@@ -78,10 +78,8 @@ func at(s string) int64 {
 	return t.UnixMilli()
 }
 
-func number(n float64) *float64 { return &n }
-
 var testModels = []execution.Model{
-	{ID: "big", Aliases: []string{"b"}, Price: &execution.Price{Input: 10, Output: 100, CacheRead: number(1), CacheWrite: number(20), CacheWrite1h: number(40)}},
+	{ID: "big", Aliases: []string{"b"}, Price: &execution.Price{Input: 10, Output: 100, CacheRead: new(float64(1)), CacheWrite: new(float64(20)), CacheWrite1h: new(float64(40))}},
 	{ID: "big-mini", Price: &execution.Price{Input: 1, Output: 10}},
 	{ID: "unknown-price"},
 }

@@ -201,8 +201,7 @@ func each(data []byte, fn func(string, json.RawMessage) error) error {
 
 // fields collects the keys of a struct, including embedded ones.
 func fields(t reflect.Type, into map[string]reflect.Type) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "-":

@@ -122,8 +122,6 @@ func (n *Node) At(path []string) (*Node, bool) {
 
 // Short constructors keep tables readable. Each call returns a new node, because nodes hold bounds as pointers.
 
-func num(x float64) *float64 { return &x }
-
 // Text is a string that is not blank.
 func Text(doc string) Node { return Node{Kind: String, Doc: doc} }
 
@@ -137,19 +135,19 @@ func Named(doc, pattern string) Node { return Node{Kind: String, Doc: doc, Patte
 func Flag(doc string) Node { return Node{Kind: Boolean, Doc: doc} }
 
 // Whole is an integer of at least least.
-func Whole(doc string, least float64) Node { return Node{Kind: Integer, Doc: doc, Min: num(least)} }
+func Whole(doc string, least float64) Node { return Node{Kind: Integer, Doc: doc, Min: new(least)} }
 
 // Within is an integer within bounds.
 func Within(doc string, least, most float64) Node {
-	return Node{Kind: Integer, Doc: doc, Min: num(least), Max: num(most)}
+	return Node{Kind: Integer, Doc: doc, Min: new(least), Max: new(most)}
 }
 
 // AtLeast is a number of at least least.
-func AtLeast(doc string, least float64) Node { return Node{Kind: Number, Doc: doc, Min: num(least)} }
+func AtLeast(doc string, least float64) Node { return Node{Kind: Number, Doc: doc, Min: new(least)} }
 
 // Above is a number above least.
 func Above(doc string, least float64) Node {
-	return Node{Kind: Number, Doc: doc, Min: num(least), Above: true}
+	return Node{Kind: Number, Doc: doc, Min: new(least), Above: true}
 }
 
 // Raw is any value.
@@ -176,7 +174,7 @@ func (n Node) Def(v any) Node { n.Default = v; return n }
 func (n Node) OrNull() Node { n.Null = true; return n }
 
 // AtMost sets the upper bound.
-func (n Node) AtMost(most float64) Node { n.Max = num(most); return n }
+func (n Node) AtMost(most float64) Node { n.Max = new(most); return n }
 
 // AtLeastItems sets the minimum length of a list.
 func (n Node) AtLeastItems(least int) Node { n.MinItems = least; return n }

@@ -66,7 +66,7 @@ const foldAt = 24
 // fold breaks a text into lines of foldAt columns.
 func fold(text string) []string {
 	lines := []string{""}
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		last := &lines[len(lines)-1]
 		switch {
 		case *last == "":

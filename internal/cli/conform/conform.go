@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -175,9 +176,7 @@ func (s *stand) request(sc adaptertest.Scenario) execution.Request {
 		s.mu.Unlock()
 	}
 	env := map[string]string{"PATH": s.app.Getenv("PATH"), marker: s.dir}
-	for k, v := range to.Env {
-		env[k] = v
-	}
+	maps.Copy(env, to.Env)
 	if sc == adaptertest.Missing {
 		env["PATH"] = filepath.Join(s.dir, "empty")
 	}

@@ -143,7 +143,7 @@ func reference(tree *cobra.Command) string {
 // escape keeps a text for a terminal as it is: what begins with two blanks is a block, the rest are paragraphs.
 func escape(long string) string {
 	var parts []string
-	for _, p := range strings.Split(strings.TrimSpace(long), "\n\n") {
+	for p := range strings.SplitSeq(strings.TrimSpace(long), "\n\n") {
 		lines := strings.Split(p, "\n")
 		first := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "  ") })
 		if first < 0 {
@@ -161,7 +161,7 @@ func escape(long string) string {
 
 func unindent(s string) string {
 	var out []string
-	for _, l := range strings.Split(s, "\n") {
+	for l := range strings.SplitSeq(s, "\n") {
 		out = append(out, strings.TrimPrefix(l, "  "))
 	}
 	return strings.Join(out, "\n")

@@ -87,7 +87,7 @@ func (s *step) acceptance(in AcceptTurn) (*acceptance, *Refused) {
 		a.AdapterMeta = r.AdapterMeta
 	}
 	if a.cost != nil && a.AdapterMeta != nil {
-		a.cost = ptr(Price(s.run.Config, a.AdapterMeta.Model, *a.cost))
+		a.cost = new(Price(s.run.Config, a.AdapterMeta.Model, *a.cost))
 	}
 	return a, nil
 }

@@ -95,7 +95,7 @@ func (s *step) settle(turn, via string) {
 		return
 	}
 	if n := len(s.st.OpenHuman); n > 0 && s.st.OpenHuman[n-1].Reason != nil {
-		s.st.BlockedOn, s.st.BlockedReason = ptr(s.st.OpenHuman[n-1].BlockedOn), s.st.OpenHuman[n-1].Reason
+		s.st.BlockedOn, s.st.BlockedReason = new(s.st.OpenHuman[n-1].BlockedOn), s.st.OpenHuman[n-1].Reason
 		return
 	}
 	s.clearBlock()
@@ -117,7 +117,7 @@ func (s *step) clearBlock() {
 // pause makes the run wait for a person's approval of a gate.
 func (s *step) pause(gate string) {
 	s.move(protocol.RunPaused)
-	s.st.BlockedOn, s.st.BlockedReason = ptr("human_approval:"+gate), nil
+	s.st.BlockedOn, s.st.BlockedReason = new("human_approval:"+gate), nil
 }
 
 // slug is a reason as written in blocked_on.

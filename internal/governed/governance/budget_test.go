@@ -58,7 +58,7 @@ func TestAUsedUpBudgetStopsTheRun(t *testing.T) {
 	if r := w.refused(Unblock{}, CodeBudgetExhausted); r.Next != next {
 		t.Errorf("next is %s", r.Next)
 	}
-	c.Budget.PerRunMaxUSD = ptr(24.0)
+	c.Budget.PerRunMaxUSD = new(24.0)
 	w.must(Unblock{})
 	w.status(protocol.RunActive)
 	if b := w.run.State.BudgetStatus; *b.RemainingUSD != 12 || b.Exhausted {
@@ -128,7 +128,7 @@ func TestAStateWithANegativeBudgetIsPutRight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
 	pm := w.turn("pm")
-	w.run.State.BudgetStatus = protocol.BudgetStatus{SpentUSD: -4, RemainingUSD: ptr(-1.0)}
+	w.run.State.BudgetStatus = protocol.BudgetStatus{SpentUSD: -4, RemainingUSD: new(-1.0)}
 	w.accept(pm, costs(1))
 	if b := w.run.State.BudgetStatus; b.SpentUSD < 0 || *b.RemainingUSD < 0 {
 		t.Errorf("the budget is %+v", b)

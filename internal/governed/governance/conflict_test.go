@@ -31,7 +31,7 @@ func TestAConflictIsFoundAndResolved(t *testing.T) {
 		t.Errorf("the conflict is %+v", c)
 	}
 	w.status(protocol.RunActive)
-	w.must(RejectTurn{TurnID: dev, Reason: "conflict", Reassign: true, Baseline: ptr(clean())})
+	w.must(RejectTurn{TurnID: dev, Reason: "conflict", Reassign: true, Baseline: new(clean())})
 	turn = w.run.State.ActiveTurns.At(dev)
 	if turn.Status != protocol.TurnRetrying || turn.Attempt != 2 || len(turn.ConflictContext) == 0 {
 		t.Errorf("the turn is %+v", turn)
@@ -68,7 +68,7 @@ func TestTheThirdConflictBlocks(t *testing.T) {
 		w.accept(qa, changes("a.go"))
 		w.accept(dev, changes("a.go", "b.go", "c.go"))
 		if w.run.State.Status == protocol.RunActive {
-			w.must(RejectTurn{TurnID: dev, Reason: "again", Reassign: true, Baseline: ptr(clean())})
+			w.must(RejectTurn{TurnID: dev, Reason: "again", Reassign: true, Baseline: new(clean())})
 			w.must(Dispatched{TurnID: dev})
 			qa = w.turn("qa")
 		}

@@ -2,6 +2,7 @@ package governance
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,7 +157,7 @@ const humanAuthority = 100
 // authority is a role's decision authority; nil where none is declared.
 func authority(c *protocol.Config, role string) *int {
 	if role == protocol.Human {
-		return ptr(humanAuthority)
+		return new(humanAuthority)
 	}
 	return c.Roles.At(role).DecisionAuthority
 }
@@ -198,7 +199,7 @@ func (s *step) recordDecisions(t *protocol.Turn, h protocol.HistoryEntry) {
 		o := protocol.RepoDecision{ID: d.ID, RunID: h.RunID, TurnID: h.TurnID, Role: h.Role, Phase: h.Phase, Category: d.Category,
 			Statement: d.Statement, Rationale: d.Rationale, Durability: durabilityRepo, Status: statusActive, CreatedAt: s.now}
 		if d.Overrides != "" {
-			o.Overrides = ptr(d.Overrides)
+			o.Overrides = new(d.Overrides)
 		}
 		s.st.RepoDecisions = append(s.st.RepoDecisions, o)
 		s.add(AppendRepoDecision{o})
@@ -208,8 +209,6 @@ func (s *step) recordDecisions(t *protocol.Turn, h protocol.HistoryEntry) {
 
 func clone(m map[string]bool) map[string]bool {
 	c := make(map[string]bool, len(m)+4)
-	for k, v := range m {
-		c[k] = v
-	}
+	maps.Copy(c, m)
 	return c
 }

@@ -112,9 +112,9 @@ func TestWhatATurnWithDelegationsMayNotDo(t *testing.T) {
 		want string
 	}{
 		{"nothing", protocol.Turn{}, protocol.TurnResult{}, ""},
-		{"delegates and ends the run", protocol.Turn{}, protocol.TurnResult{Delegations: []protocol.Delegation{{}}, RunCompletionRequest: ptr(true)}, "end of the run"},
+		{"delegates and ends the run", protocol.Turn{}, protocol.TurnResult{Delegations: []protocol.Delegation{{}}, RunCompletionRequest: new(true)}, "end of the run"},
 		{"a child delegates on", protocol.Turn{DelegationContext: json.RawMessage(`{}`)}, protocol.TurnResult{Delegations: []protocol.Delegation{{}}}, "delegate further"},
-		{"a review that cannot be read", protocol.Turn{DelegationReview: json.RawMessage(`[]`)}, protocol.TurnResult{RunCompletionRequest: ptr(true)}, "cannot be read"},
+		{"a review that cannot be read", protocol.Turn{DelegationReview: json.RawMessage(`[]`)}, protocol.TurnResult{RunCompletionRequest: new(true)}, "cannot be read"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,7 @@ func (in TakeUp) apply(s *step) *Refused {
 		t.DeadlineAt = s.deadline(t.AssignedRole)
 	}
 	if in.Baseline != nil {
-		t.Baseline = ptr(*in.Baseline)
+		t.Baseline = new(*in.Baseline)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (s *step) again(t *protocol.Turn, why protocol.Rejection, base *protocol.Ba
 	t.LastRejection = &why
 	s.revive(t)
 	if base != nil {
-		t.Baseline, t.AssignedSequence = ptr(*base), s.st.TurnSequence
+		t.Baseline, t.AssignedSequence = new(*base), s.st.TurnSequence
 	}
 	s.settle(t.TurnID, "turn_rejected")
 }

@@ -77,7 +77,7 @@ func (in Unblock) apply(s *step) *Refused {
 		t.WaivedPolicies = append(t.WaivedPolicies, strings.TrimPrefix(on, policyPrefix))
 	}
 	if t := st.ActiveTurns.At(turn); t != nil && in.Baseline != nil && NeverStarted(st) {
-		t.Baseline = ptr(*in.Baseline)
+		t.Baseline = new(*in.Baseline)
 	}
 	for _, t := range st.ActiveTurns.All() {
 		switch t.Status {

@@ -85,7 +85,7 @@ func TestWhatATurnSaysOfAPerson(t *testing.T) {
 		on   string
 	}{
 		{"needs a person", func(r *protocol.TurnResult) {
-			r.Status, r.NeedsHumanReason = protocol.ResultNeedsHuman, ptr("which region?")
+			r.Status, r.NeedsHumanReason = protocol.ResultNeedsHuman, new("which region?")
 		}, "human:which region?"},
 		{"needs a person, unsaid", func(r *protocol.TurnResult) { r.Status = protocol.ResultNeedsHuman }, "human:unspecified"},
 		{"cannot go on", func(r *protocol.TurnResult) { r.Status, r.Summary = protocol.ResultBlocked, "no compiler" }, "human:no compiler"},

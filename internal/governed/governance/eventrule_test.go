@@ -54,7 +54,7 @@ func TestValidateOrdering(t *testing.T) {
 	} {
 		var events []protocol.Event
 		clock := time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
-		for _, word := range strings.Fields(tc.events) {
+		for word := range strings.FieldsSeq(tc.events) {
 			word, back := strings.CutPrefix(word, "~")
 			clock = clock.Add(time.Second)
 			e := protocol.Event{RunID: "run_1", Timestamp: protocol.At(clock)}

@@ -215,7 +215,7 @@ func TestAPassedGateIsTakenBack(t *testing.T) {
 func TestADeclineBeginsTheCountOfProgressAnew(t *testing.T) {
 	t.Parallel()
 	w := asked(t)
-	w.run.State.NonProgressSignature, w.run.State.NonProgressCount = ptr("same"), 2
+	w.run.State.NonProgressSignature, w.run.State.NonProgressCount = new("same"), 2
 	w.must(Decline{Reason: "no"})
 	if w.run.State.NonProgressCount != 0 || w.run.State.NonProgressSignature != nil {
 		t.Errorf("%d without progress", w.run.State.NonProgressCount)

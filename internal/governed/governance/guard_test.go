@@ -18,7 +18,7 @@ func TestGuardsInOrder(t *testing.T) {
 	reservation := config(t, `"per_run_max_usd": 10`, `"per_run_max_usd": 3`)
 	warn := config(t, `"per_run_max_usd": 10`, `"per_run_max_usd": 3, "on_exceed": "warn"`)
 	active := func(phase string, edits ...func(*protocol.State)) protocol.State {
-		s := protocol.State{RunID: ptr("run_1"), Status: protocol.RunActive, Phase: phase}
+		s := protocol.State{RunID: new("run_1"), Status: protocol.RunActive, Phase: phase}
 		for _, e := range edits {
 			e(&s)
 		}
@@ -148,7 +148,7 @@ func TestADeadlineIsWhatTheConfigurationSays(t *testing.T) {
 		t.Errorf("nothing says a deadline, and it is %v", got)
 	}
 	limited := config(t)
-	limited.Timeouts = &protocol.Timeouts{PerTurnMinutes: ptr(7.0)}
+	limited.Timeouts = &protocol.Timeouts{PerTurnMinutes: new(7.0)}
 	w = newWorld(t, limited)
 	w.must(in)
 	if got := w.run.State.ActiveTurns.At("turn_a").DeadlineAt.Sub(w.at.Time).Minutes(); got != 7 {
@@ -159,7 +159,7 @@ func TestADeadlineIsWhatTheConfigurationSays(t *testing.T) {
 	r.Adapter = "manual"
 	first.Roles.Set("pm", r)
 	rt := first.Runtimes.At("hand")
-	rt.TimeoutMS = ptr(60000)
+	rt.TimeoutMS = new(60000)
 	first.Runtimes.Set("hand", rt)
 	w = newWorld(t, first)
 	w.must(in)
@@ -214,10 +214,10 @@ func TestWhoIsNext(t *testing.T) {
 		want string
 	}{
 		{"the role that enters the phase", func(*protocol.State) {}, "dev"},
-		{"the proposed role", func(s *protocol.State) { s.NextRecommendedRole = ptr("qa") }, "qa"},
-		{"a proposed role that is not legal here", func(s *protocol.State) { s.NextRecommendedRole = ptr("pm") }, "dev"},
+		{"the proposed role", func(s *protocol.State) { s.NextRecommendedRole = new("qa") }, "qa"},
+		{"a proposed role that is not legal here", func(s *protocol.State) { s.NextRecommendedRole = new("pm") }, "dev"},
 		{"a delegation", func(s *protocol.State) {
-			s.NextRecommendedRole = ptr("dev")
+			s.NextRecommendedRole = new("dev")
 			s.DelegationQueue = []protocol.QueuedDelegation{{ToRole: "qa", Status: DelegationPending}}
 		}, "qa"},
 		{"a review of delegations", func(s *protocol.State) {

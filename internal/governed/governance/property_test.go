@@ -85,7 +85,7 @@ func (w *walk) files() map[string]string {
 }
 
 func (w *walk) baseline() *protocol.Baseline {
-	return pick(w, nil, ptr(clean()))
+	return pick(w, nil, new(clean()))
 }
 
 // someResult is a validated result of the turn, or none.
@@ -112,12 +112,12 @@ func (w *walk) someResult(id string) Validated {
 		}
 		switch w.r.Intn(4) {
 		case 0:
-			r.PhaseTransitionRequest = ptr(pick(w, append(phases, "moon")...))
+			r.PhaseTransitionRequest = new(pick(w, append(phases, "moon")...))
 			if i := slices.Index(phases, w.run.State.Phase); w.r.Intn(3) > 0 && i+1 < len(phases) {
-				r.PhaseTransitionRequest = ptr(phases[i+1])
+				r.PhaseTransitionRequest = new(phases[i+1])
 			}
 		case 1:
-			r.RunCompletionRequest = ptr(true)
+			r.RunCompletionRequest = new(true)
 		case 2:
 			r.Delegations = []protocol.Delegation{{ID: "del-001", ToRole: pick(w, "pm", "dev", "qa"), Charter: "c", AcceptanceContract: []string{"a"},
 				RequiredDecisionIDs: []string{"DEC-001"}}}
@@ -373,7 +373,7 @@ func (w *walk) typeNext() {
 	case "approve":
 		w.must(Approve{Completion: w.run.State.PendingCompletion != nil})
 	case "reject":
-		w.must(RejectTurn{TurnID: arg("--turn"), Reason: "no", Reassign: slices.Contains(word, "--reassign"), Baseline: ptr(clean())})
+		w.must(RejectTurn{TurnID: arg("--turn"), Reason: "no", Reassign: slices.Contains(word, "--reassign"), Baseline: new(clean())})
 	case "reissue":
 		w.must(ReissueTurn{TurnID: arg("--turn"), NewTurnID: w.id("turn"), Reason: arg("--reason"), Baseline: clean()})
 	case "accept":
@@ -398,7 +398,7 @@ func (w *walk) typeNext() {
 			if r.Code != CodeBudgetExhausted && r.Code != CodeReservation {
 				w.t.Fatalf("the role %s that is next gets no turn: %s", role, r.Message)
 			}
-			w.run.Config.Budget.PerRunMaxUSD = ptr(*w.run.Config.Budget.PerRunMaxUSD * 2)
+			w.run.Config.Budget.PerRunMaxUSD = new(*w.run.Config.Budget.PerRunMaxUSD * 2)
 		}
 	default:
 		w.t.Fatalf("the next command %q is not known", next)
@@ -422,7 +422,7 @@ func (w *walk) good(id string) Validated {
 			}
 		}
 		if i == len(phases)-1 {
-			r.RunCompletionRequest = ptr(true)
+			r.RunCompletionRequest = new(true)
 		} else {
 			r.PhaseTransitionRequest = &phases[i+1]
 		}

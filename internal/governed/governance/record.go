@@ -84,8 +84,6 @@ func raw(v any) json.RawMessage {
 	return b
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // orNull is a raw value, null if it is empty.
 func orNull(v json.RawMessage) json.RawMessage {
 	if len(v) == 0 {

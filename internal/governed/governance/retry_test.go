@@ -14,7 +14,7 @@ func TestARejectedTurnIsTriedAgainWhileAttemptsRemain(t *testing.T) {
 	w := newWorld(t, config(t, `"budget": {`, `"rules": {"max_turn_retries": 3}, "budget": {`))
 	pm := w.turn("pm")
 	fresh := clean()
-	fresh.HeadRef = ptr("abc")
+	fresh.HeadRef = new("abc")
 	for attempt := 1; attempt <= 2; attempt++ {
 		w.must(FailAcceptance{TurnID: pm, Code: "validation_failed", Stage: protocol.StageSchema, Errors: []string{"summary: missing"}})
 		if s := w.run.State.ActiveTurns.At(pm); s.Status != protocol.TurnFailedAcceptance || s.FailureReason != "validation_failed" {
@@ -95,7 +95,7 @@ func TestReassigningWithoutAConflictIsARejection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, config(t))
 	pm := w.turn("pm")
-	reject := RejectTurn{TurnID: pm, Reason: "x", Reassign: true, Baseline: ptr(clean())}
+	reject := RejectTurn{TurnID: pm, Reason: "x", Reassign: true, Baseline: new(clean())}
 	for attempt := range Attempts(w.run.Config, "pm") {
 		if turn := w.run.State.ActiveTurns.At(pm); turn.Attempt != attempt+1 {
 			t.Fatalf("attempt %d after %d rejections", turn.Attempt, attempt)

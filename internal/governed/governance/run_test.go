@@ -125,7 +125,7 @@ func TestWhatStartsARun(t *testing.T) {
 	}{
 		{"idle", protocol.State{Status: protocol.RunIdle}, false, ""},
 		{"blocked before any run", protocol.State{Status: protocol.RunBlocked}, false, ""},
-		{"blocked", protocol.State{Status: protocol.RunBlocked, RunID: &id, BlockedOn: ptr("timeout:run")}, false, CodeInvalidTransition},
+		{"blocked", protocol.State{Status: protocol.RunBlocked, RunID: &id, BlockedOn: new("timeout:run")}, false, CodeInvalidTransition},
 		{"blocked, restart", protocol.State{Status: protocol.RunBlocked, RunID: &id}, true, ""},
 		{"active, restart", protocol.State{Status: protocol.RunActive, RunID: &id}, true, CodeInvalidTransition},
 		{"paused, restart", protocol.State{Status: protocol.RunPaused, RunID: &id, PendingCompletion: &protocol.PendingEnd{Gate: "g"}}, true, CodeInvalidTransition},

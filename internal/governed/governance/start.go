@@ -137,10 +137,10 @@ func (s *step) summary() protocol.RunSummary {
 			sum.RolesUsed = append(sum.RolesUsed, h.Role)
 		}
 		if rt, ok := s.run.runtime(h.RuntimeID); ok {
-			sum.ConnectorUsed = ptr(rt.Type)
+			sum.ConnectorUsed = new(rt.Type)
 		}
 		if h.AdapterMeta != nil && h.AdapterMeta.Model != "" {
-			sum.ModelUsed = ptr(h.AdapterMeta.Model)
+			sum.ModelUsed = new(h.AdapterMeta.Model)
 		}
 	}
 	if b := s.run.Config.Budget; b != nil {

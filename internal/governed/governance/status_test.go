@@ -93,7 +93,7 @@ func TestTheNextCommand(t *testing.T) {
 		{"completed", protocol.RunCompleted, func(*protocol.State) {}, NextRestart},
 		{"blocked by another program, an agent's turn", protocol.RunBlocked, func(s *protocol.State) {
 			turn(protocol.TurnFailed)(s)
-			s.BlockedReason = &protocol.BlockedReason{TurnID: ptr("turn_1"), Recovery: protocol.Recovery{RecoveryAction: "agentxchain step --resume"}}
+			s.BlockedReason = &protocol.BlockedReason{TurnID: new("turn_1"), Recovery: protocol.Recovery{RecoveryAction: "agentxchain step --resume"}}
 		}, NextStepResume},
 		{"blocked by another program, nothing retained", protocol.RunBlocked, func(*protocol.State) {}, NextResume},
 		{"blocked before an approval", protocol.RunBlocked, func(s *protocol.State) { s.PendingCompletion = &protocol.PendingEnd{Gate: "g"} }, NextApprove},

@@ -176,7 +176,7 @@ func asksFor(phase string) func(*protocol.TurnResult) {
 	return func(r *protocol.TurnResult) { r.PhaseTransitionRequest = &phase }
 }
 
-func asksForEnd(r *protocol.TurnResult) { r.RunCompletionRequest = ptr(true) }
+func asksForEnd(r *protocol.TurnResult) { r.RunCompletionRequest = new(true) }
 
 func changes(files ...string) func(*protocol.TurnResult) {
 	return func(r *protocol.TurnResult) { r.FilesChanged = files }

@@ -132,9 +132,7 @@ type chainTail struct {
 func (t *chainTail) clone() *chainTail {
 	c := *t
 	c.ends = make(map[string]int64, len(t.ends))
-	for k, v := range t.ends {
-		c.ends[k] = v
-	}
+	maps.Copy(c.ends, t.ends)
 	c.whole = maps.Clone(t.whole)
 	return &c
 }

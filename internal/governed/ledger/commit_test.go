@@ -120,7 +120,7 @@ func TestRepoDecisionIsOverridden(t *testing.T) {
 	root := prepared(t)
 	l := open(t, root)
 	commit(t, l, Tx{Now: clock, State: stateAt(1), RepoDecisions: []protocol.RepoDecision{
-		{ID: "DEC-002", Status: "active", Overrides: ptr("DEC-001")}, {ID: "DEC-001", Status: "overridden", OverriddenBy: ptr("DEC-002")}}})
+		{ID: "DEC-002", Status: "active", Overrides: new("DEC-001")}, {ID: "DEC-001", Status: "overridden", OverriddenBy: new("DEC-002")}}})
 	got, err := l.View().RepoDecisions()
 	if err != nil || len(got) != 2 || got[0].ID != "DEC-001" || got[0].Status != "overridden" || got[1].Status != "active" {
 		t.Errorf("got %+v, %v", got, err)

@@ -147,15 +147,13 @@ func abandon(l *Ledger) {
 
 var clock = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-func ptr[T any](v T) *T { return &v }
-
 func turnID(n int) string { return fmt.Sprintf("turn_%016x", n) }
 
 func stateAt(n int) protocol.State {
-	s := protocol.State{RunID: ptr("run_1"), Status: protocol.RunActive, Phase: "implementation", TurnSequence: n}
+	s := protocol.State{RunID: new("run_1"), Status: protocol.RunActive, Phase: "implementation", TurnSequence: n}
 	s.ActiveTurns.Set(turnID(n+1), &protocol.Turn{TurnID: turnID(n + 1), AssignedRole: "dev", Status: protocol.TurnRunning})
 	if n > 0 {
-		s.LastCompletedTurnID = ptr(turnID(n))
+		s.LastCompletedTurnID = new(turnID(n))
 	}
 	return s
 }
@@ -186,14 +184,14 @@ func accept(root string, n int) Tx {
 		Events:        []protocol.Event{event(n, "turn_accepted"), event(n, "phase_entered")},
 		Runs:          []protocol.RunSummary{{SchemaVersion: "0.1", RunID: "run_1", Status: protocol.RunCompleted, TotalTurns: n}},
 		Human:         []json.RawMessage{json.RawMessage(`{"kind":"raised","escalation_id":"hesc_` + strconv.Itoa(n) + `"}`)},
-		Session:       &protocol.Session{SessionID: "session_1", RunID: "run_1", CheckpointReason: "turn_accepted", LastTurnID: ptr(id)},
+		Session:       &protocol.Session{SessionID: "session_1", RunID: "run_1", CheckpointReason: "turn_accepted", LastTurnID: new(id)},
 		Files:         map[string][]byte{protocol.TalkFile: []byte(strings.Repeat("talk\n", n)), protocol.DispatchIndexFile: []byte("{}\n")},
 		Archive:       []string{id},
 		Checkpoint: func(chain []byte, head string) (Checkpoint, error) {
 			return Checkpoint{Commit: "commit-" + strconv.Itoa(n) + "-" + head[:8], Ref: "refs/heads/main"}, nil
 		},
 		After: func(cp Checkpoint, t *Tx) {
-			t.State.AcceptedIntegration = ptr("git:" + cp.Commit)
+			t.State.AcceptedIntegration = new("git:" + cp.Commit)
 			t.Events = append(t.Events, event(n, "turn_checkpointed"))
 		},
 	}

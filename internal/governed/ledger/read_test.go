@@ -185,7 +185,7 @@ func TestLinesBackward(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var want, got []string
-			for _, l := range strings.Split(tc.in, "\n") {
+			for l := range strings.SplitSeq(tc.in, "\n") {
 				if l != "" {
 					want = append([]string{l}, want...)
 				}

@@ -69,7 +69,7 @@ func (r *Runner) spawn(ctx context.Context, phase string, h protocol.Hook, c Cal
 		ran.timedOut = true
 	}
 	if exit.Signal == "" && exit.Code >= 0 {
-		ran.exitCode = ptr(exit.Code)
+		ran.exitCode = new(exit.Code)
 	}
 	switch {
 	case exit.Signal != "":

@@ -155,7 +155,7 @@ func (r *Runner) Run(ctx context.Context, phase string, hooks []protocol.Hook, c
 			for _, later := range hooks[i+1:] {
 				e := r.entry(phase, later, c)
 				e.Transport, e.Action = "", Skipped
-				e.Message = ptr(fmt.Sprintf("Skipped: prior hook %q blocked", h.Name))
+				e.Message = new(fmt.Sprintf("Skipped: prior hook %q blocked", h.Name))
 				if err := r.audit(&out, e); err != nil {
 					return out, err
 				}
@@ -267,5 +267,3 @@ func (r *Runner) now() time.Time {
 }
 
 func (r *Runner) redactor() *secret.Redactor { return secret.New(secret.Environ(r.Environ)) }
-
-func ptr[T any](v T) *T { return &v }

@@ -280,7 +280,7 @@ func proposal(top *os.Root, last protocol.HistoryEntry) *prompt.Proposal {
 	if f, _ := preview(top, ref+"/PROPOSAL.md"); f.Present {
 		out.Summary = f.Text
 	}
-	for _, line := range strings.Split(out.Summary, "\n") {
+	for line := range strings.SplitSeq(out.Summary, "\n") {
 		name, action, ok := proposedLine(line)
 		if !ok || !filepath.IsLocal(filepath.FromSlash(name)) || slices.ContainsFunc(out.Files, func(f prompt.ProposedFile) bool { return f.Path == name }) {
 			continue

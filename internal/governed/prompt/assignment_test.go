@@ -38,7 +38,7 @@ func TestAssignmentFields(t *testing.T) {
 		before string // JSON of the field without the change; empty when it is absent
 		after  string
 	}{
-		{"run_id", func(in *Input) { in.State.RunID = ptr("run_2") }, `"run_1"`, `"run_2"`},
+		{"run_id", func(in *Input) { in.State.RunID = new("run_2") }, `"run_1"`, `"run_2"`},
 		{"turn_id", func(in *Input) {
 			turn := in.now()
 			in.State.ActiveTurns.Delete("turn_now")
@@ -49,7 +49,7 @@ func TestAssignmentFields(t *testing.T) {
 		{"role", func(in *Input) { in.now().AssignedRole = "arch" }, `"dev"`, `"arch"`},
 		{"runtime_id", func(in *Input) { in.now().RuntimeID = "other" }, `"cli"`, `"other"`},
 		{"write_authority", func(in *Input) { in.now().AssignedRole = "qa" }, `"authoritative"`, `"review_only"`},
-		{"accepted_integration_ref", func(in *Input) { in.State.AcceptedIntegration = ptr("git:abc") }, `null`, `"git:abc"`},
+		{"accepted_integration_ref", func(in *Input) { in.State.AcceptedIntegration = new("git:abc") }, `null`, `"git:abc"`},
 		{"staging_result_path", func(in *Input) { in.TurnID = "turn_new" }, `".agentxchain/staging/turn_now/turn-result.json"`,
 			`".agentxchain/staging/turn_new/turn-result.json"`},
 		{"reserved_paths", nil, `[".agentxchain/state.json",".agentxchain/history.jsonl",".agentxchain/decision-ledger.jsonl",".agentxchain/lock.json"]`, ""},
@@ -111,7 +111,7 @@ func TestTimeoutOfFirstEdition(t *testing.T) {
 		t.Errorf("by default: %s", o.At("timeout_ms"))
 	}
 	rt := in.Config.Runtimes.At("local_cli-old")
-	rt.TimeoutMS = ptr(5)
+	rt.TimeoutMS = new(5)
 	in.Config.Runtimes.Set("local_cli-old", rt)
 	if o := fields(t, in); string(o.At("timeout_ms")) != "5" {
 		t.Errorf("by the runtime: %s", o.At("timeout_ms"))

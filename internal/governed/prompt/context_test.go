@@ -14,7 +14,7 @@ import (
 func whole(t testing.TB) Input {
 	in := given(t, "qa", "implementation")
 	s := &in.State
-	s.AcceptedIntegration, s.BudgetStatus = ptr("git:abc"), protocol.BudgetStatus{SpentUSD: 1.239, RemainingUSD: ptr(48.761)}
+	s.AcceptedIntegration, s.BudgetStatus = new("git:abc"), protocol.BudgetStatus{SpentUSD: 1.239, RemainingUSD: new(48.761)}
 	turn := in.now()
 	turn.IntakeContext = json.RawMessage(`{"intent_id":"intent_1","event_id":"evt_1","source":"cli","category":"bug","charter":"Mend\nit.","acceptance_contract":["it adds"]}`)
 	turn.DelegationContext = json.RawMessage(`{"parent_turn_id":"turn_p","parent_role":"arch","charter":"Only this.","acceptance_contract":["parses"],"required_decision_ids":["DEC-101"]}`)
@@ -22,7 +22,7 @@ func whole(t testing.TB) Input {
 		"files_changed":["x.go"],"satisfied_decision_ids":["DEC-101"],"missing_decision_ids":["DEC-102"]}]}`)
 	in.Contract = protocol.RuntimeCapabilities{CanWriteFiles: "direct", ProposalSupport: "optional", WorkflowArtifactOwnership: "yes"}
 	in.WritePath = "planning_only"
-	s.RepoDecisions = []protocol.RepoDecision{{ID: "DEC-900", Category: "scope", Statement: "No | ads", Status: "active", Overrides: ptr("DEC-800")},
+	s.RepoDecisions = []protocol.RepoDecision{{ID: "DEC-900", Category: "scope", Statement: "No | ads", Status: "active", Overrides: new("DEC-800")},
 		{ID: "DEC-800", Category: "scope", Statement: "Ads", Status: "overridden"}}
 	s.InheritedContext = json.RawMessage(`{"parent_run_id":"run_0","parent_status":"completed","parent_completed_at":"2026-01-01","parent_phases_completed":["planning"],
 		"parent_roles_used":["pm"],"recent_decisions":[{"id":"DEC-800","statement":"Ads"}],"recent_accepted_turns":[{"turn_id":"turn_z","role":"pm","summary":"Planned."}]}`)
@@ -30,7 +30,7 @@ func whole(t testing.TB) Input {
 	in.State.OpenObjections = []protocol.OpenObjection{open(accepted())}
 	in.Decisions = []protocol.LedgerDecision{{ID: "DEC-001", Phase: "planning", Role: "pm", Statement: "No guests"},
 		{ID: "DEC-002", Phase: "implementation", Role: "dev", Statement: "Carts are | maps\n| x"}}
-	s.BlockedOn = ptr("human:dns")
+	s.BlockedOn = new("human:dns")
 	s.BlockedReason = &protocol.BlockedReason{Recovery: protocol.Recovery{Detail: "No DNS."}}
 	s.Escalation = &protocol.Escalation{FromRole: "dev", FromTurnID: "turn_dev", Reason: "retries_exhausted", ValidationErrors: []string{"summary: empty"}}
 	s.PhaseGateStatus.Set("signoff", "passed")
@@ -193,7 +193,7 @@ func FuzzContext(f *testing.F) {
 		in.file("src/cart.go", s)
 		in.file(".planning/IMPLEMENTATION_NOTES.md", s)
 		in.Config.Project.Goal = "a" + s
-		in.State.BlockedOn = ptr("a" + s)
+		in.State.BlockedOn = new("a" + s)
 		if diff := cmp.Diff(want, headings(Context(in))); diff != "" {
 			t.Errorf("a text has made sections (-want +got):\n%s", diff)
 		}

@@ -85,7 +85,7 @@ func accepted() protocol.HistoryEntry {
 			{ID: "OBJ-001", Severity: "low", Statement: "Names are vague.", Status: "resolved"}},
 		FilesChanged: []string{"src/cart.go", "src/gone.go", "src/logo.png", ".env"},
 		Verification: protocol.Verification{Status: "pass", Commands: []string{"go test ./..."}, EvidenceSummary: "All tests pass.",
-			MachineEvidence: []protocol.Evidence{{Command: "go test ./... | tail", ExitCode: 0}, {Command: "grep -q TODO .", ExitCode: 1, ExpectedExitCode: ptr(1)}}},
+			MachineEvidence: []protocol.Evidence{{Command: "go test ./... | tail", ExitCode: 0}, {Command: "grep -q TODO .", ExitCode: 1, ExpectedExitCode: new(1)}}},
 		NormalizedVerification: protocol.NormalizedCheck{Status: "attested_pass", Reason: "nobody has run it again"},
 		Artifact:               protocol.ResultArtifact{Type: "workspace", Ref: &ref},
 		ObservedArtifact:       &protocol.Observed{DerivedBy: "orchestrator", AcceptedRef: "git:abc", FilesChanged: []string{"src/cart.go"}, DiffSummary: " src/cart.go | 12 ++++\n"},
@@ -106,5 +106,3 @@ func planned() protocol.HistoryEntry {
 		Decisions:  []protocol.Decision{{ID: "DEC-001", Category: "scope", Statement: "No guests", Rationale: "Later."}},
 		Objections: []protocol.Objection{{ID: "OBJ-001", Severity: "low", Statement: "Names are vague.", Status: "raised"}}}
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -14,7 +14,7 @@ import (
 func headings(text string) []string {
 	var out []string
 	fence := ""
-	for _, l := range strings.Split(text, "\n") {
+	for l := range strings.SplitSeq(text, "\n") {
 		switch {
 		case fence == "" && strings.HasPrefix(l, "```"):
 			fence = l[:len(l)-len(strings.TrimLeft(l, "`"))]
@@ -83,7 +83,7 @@ func TestPromptParts(t *testing.T) {
 		{"staging path", "dev", "implementation", none, "```\n.agentxchain/staging/turn_now/turn-result.json\n```"},
 		{"allowed roles", "dev", "implementation", none, "one of `dev`, `qa`, `arch`, `human`"},
 		{"reviewers must object", "qa", "qa", none, "A turn without an objection is refused."},
-		{"reviewers must not where no challenge is asked for", "qa", "qa", func(in *Input) { in.Config.Rules.ChallengeRequired = ptr(false) }, "`objections` is an array, possibly empty"},
+		{"reviewers must not where no challenge is asked for", "qa", "qa", func(in *Input) { in.Config.Rules.ChallengeRequired = new(false) }, "`objections` is an array, possibly empty"},
 		{"writers need not object", "dev", "implementation", none, "`objections` is an array, possibly empty"},
 		{"the first edition must object", "old", "implementation", none, "`objections` is an array of at least one"},
 		{"reviewer", "qa", "qa", none, "You may write below `.planning/` and `.agentxchain/reviews/`"},
@@ -165,7 +165,7 @@ func TestPromptParts(t *testing.T) {
 func TestChallenge(t *testing.T) {
 	t.Parallel()
 	for role, want := range map[string][2]bool{"qa": {true, false}, "dev": {false, false}, "arch": {false, false}, "old": {true, true}} {
-		for i, asked := range []*bool{nil, ptr(false)} {
+		for i, asked := range []*bool{nil, new(false)} {
 			in := given(t, role, "implementation")
 			in.Config.Rules.ChallengeRequired = asked
 			text := Prompt(in)

@@ -192,7 +192,7 @@ func head(s string, lines int) (text string, cutOff bool) {
 // openFence returns the fence that a text leaves open, or "".
 func openFence(s string) string {
 	open := ""
-	for _, l := range strings.Split(s, "\n") {
+	for l := range strings.SplitSeq(s, "\n") {
 		t := strings.TrimLeft(l, " ")
 		if len(l)-len(t) > 3 {
 			continue

@@ -164,7 +164,7 @@ func FuzzLine(f *testing.F) {
 				t.Errorf("the text ends its code: %q", c)
 			}
 		}
-		for _, l := range strings.Split(quote(s), "\n") {
+		for l := range strings.SplitSeq(quote(s), "\n") {
 			if l != "" && !strings.HasPrefix(l, ">") {
 				t.Errorf("a line leaves the quotation: %q", quote(s))
 			}

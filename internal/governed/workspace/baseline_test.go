@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,10 +43,7 @@ func TestBaseline(t *testing.T) {
 	if err := json.Unmarshal(line, &back); err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]string{}
-	for p, m := range back.DirtySnapshot.All() {
-		got[p] = m
-	}
+	got := maps.Collect(back.DirtySnapshot.All())
 	want := map[string]string{
 		".agentxchain/reviews/x.md": "sha256:" + digest("exempt"),
 		"a":                         "sha256:5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03",

@@ -44,7 +44,7 @@ func BenchmarkTurn(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			r.write("dir1/file1.txt", fmt.Sprintf("change %d", i))
 			p, err := r.Prepare(ctx, CheckpointRequest{Paths: []string{"dir1/file1.txt", "new.txt"}, Baseline: &base, Message: "checkpoint: turn",
-				Files: map[string][]byte{".agentxchain/chain.jsonl": []byte(fmt.Sprintf("{\"n\":%d}\n", i))}})
+				Files: map[string][]byte{".agentxchain/chain.jsonl": fmt.Appendf(nil, "{\"n\":%d}\n", i)}})
 			if err == nil {
 				err = r.Apply(ctx, p)
 			}

@@ -110,7 +110,7 @@ func (w *Workspace) between(ctx context.Context, from, to string) (moves, error)
 func (w *Workspace) parseLog(out []byte) []Commit {
 	var list []Commit
 	first := false
-	for _, item := range strings.Split(string(out), "\x00") {
+	for item := range strings.SplitSeq(string(out), "\x00") {
 		if sha, subject, ok := strings.Cut(strings.TrimPrefix(item, "\x01"), "\x02"); ok && strings.HasPrefix(item, "\x01") && isObject(sha) {
 			list = append(list, Commit{SHA: sha, Subject: subject})
 			first = true

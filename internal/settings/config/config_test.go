@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -175,9 +176,7 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 	p := newPlace(t)
-	for k, v := range values {
-		p.env[k] = v
-	}
+	maps.Copy(p.env, values)
 	c := p.read()
 	run, err := c.Run("codex")
 	if err != nil {

@@ -125,7 +125,7 @@ func TestDispatch(t *testing.T) {
 			var ran []string
 			d := &Dispatcher{Spawn: scripted(answers, &ran), Timeout: 50 * time.Millisecond}
 			var list []Registration
-			for _, l := range strings.Fields(tt.lines) {
+			for l := range strings.FieldsSeq(tt.lines) {
 				list = append(list, Registration{ID: l, Handler: Script, Target: l})
 			}
 			res := d.Dispatch(t.Context(), list, execution.HookCall{Data: execution.HookData{ToolInput: json.RawMessage(`{"keep":0,"a":0}`)}})

@@ -119,11 +119,8 @@ func split(data []byte) (head, body []byte, ok bool) {
 
 // cutLine removes the first line and returns it without its end.
 func cutLine(b []byte) (line, rest []byte, ok bool) {
-	i := bytes.IndexByte(b, '\n')
-	if i < 0 {
-		return bytes.TrimRight(b, " \t\r"), nil, false
-	}
-	return bytes.TrimRight(b[:i], " \t\r"), b[i+1:], true
+	line, rest, ok = bytes.Cut(b, []byte{'\n'})
+	return bytes.TrimRight(line, " \t\r"), rest, ok
 }
 
 var nameLine = lazy.Regexp(`(?m)^name[ \t]*:.*$`)

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -123,9 +124,7 @@ func newID() string {
 }
 
 func over(v, set Fields) Fields {
-	for key, value := range set {
-		v[key] = value
-	}
+	maps.Copy(v, set)
 	return v
 }
 

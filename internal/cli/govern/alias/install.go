@@ -146,7 +146,7 @@ func flags(app *cli.App, govern *cobra.Command) {
 			continue
 		}
 		cmd := govern
-		for _, name := range strings.Fields(f.Command) {
+		for name := range strings.FieldsSeq(f.Command) {
 			cmd = child(cmd, name)
 		}
 		fs := cmd.Flags()

@@ -109,7 +109,7 @@ func next(i protocol.Intent) string {
 // items splits values at commas.
 func items(text string) []string {
 	list := []string{}
-	for _, s := range strings.Split(text, ",") {
+	for s := range strings.SplitSeq(text, ",") {
 		if s = strings.TrimSpace(s); s != "" {
 			list = append(list, s)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -199,12 +200,7 @@ func rank(severity string) int {
 }
 
 func known(category string) bool {
-	for _, c := range protocol.Categories() {
-		if c == category {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(protocol.Categories(), category)
 }
 
 var errEmpty = errors.New("a summary is required: what you did, in one sentence")

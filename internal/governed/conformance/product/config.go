@@ -3,6 +3,7 @@ package product
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 )
@@ -38,8 +39,6 @@ func configFault(faults []charter.Problem) fields {
 		}
 	}
 	f := fields{"result": "error", "error_type": kind, "error_field": first.Field, "errors": list}
-	for k, v := range first.Detail {
-		f[k] = v
-	}
+	maps.Copy(f, first.Detail)
 	return f
 }

@@ -110,15 +110,13 @@ func gateNode() shape.Node {
 		key("credentialed", flag("whether only a person can approve")),
 		key("approvers", strs("Drawbar only: git names or emails of the people who may approve or decline (absent: anyone)")),
 		key("min_approvals", within("Drawbar only: number of people who must approve", 1, 20).Def(1)),
-		key("gate_actions", shape.Node{Kind: shape.List, Doc: "shell commands that run when a person approves", MinItems: 1, Of: ptr(object("a shell command",
+		key("gate_actions", shape.Node{Kind: shape.List, Doc: "shell commands that run when a person approves", MinItems: 1, Of: new(object("a shell command",
 			must("run", str("the command line, run by /bin/sh")),
 			key("label", str("display name")),
 			key("timeout_ms", within("time limit in milliseconds", 1000, 3600000).Def(900000)),
 		))}),
 	)
 }
-
-func ptr(n shape.Node) *shape.Node { return &n }
 
 func hooksNode() shape.Node {
 	hook := object("a program or URL that is called in this phase",
@@ -134,7 +132,7 @@ func hooksNode() shape.Node {
 	)
 	n := closed("hooks, by phase of a turn")
 	for _, phase := range protocol.HookPhases() {
-		n.Keys = append(n.Keys, key(phase, shape.Node{Kind: shape.List, Doc: "up to eight hooks", MaxItems: 8, Of: ptr(hook)}))
+		n.Keys = append(n.Keys, key(phase, shape.Node{Kind: shape.List, Doc: "up to eight hooks", MaxItems: 8, Of: new(hook)}))
 	}
 	return n
 }
@@ -205,7 +203,7 @@ func kitNode() shape.Node {
 				must("path", str("path relative to the project")),
 				key("semantics", one("content rule (absent: implied by the path, or none)", Semantics()...).OrNull()),
 				key("semantics_config", object("settings of section_check",
-					key("required_sections", shape.Node{Kind: shape.List, Doc: "headings that must exist and have content", MinItems: 1, Of: ptr(str("a header"))}),
+					key("required_sections", shape.Node{Kind: shape.List, Doc: "headings that must exist and have content", MinItems: 1, Of: new(str("a header"))}),
 				)),
 				key("owned_by", named("role that must have taken a turn in the phase (absent: any)", rolePattern).OrNull()),
 				key("required", flag("whether the gate requires the file").Def(true)),
@@ -228,10 +226,10 @@ func runLoopNode() shape.Node {
 
 func notificationsNode() shape.Node {
 	return closed("webhooks, approval reminders and local notices; checked, but not supported yet",
-		key("webhooks", shape.Node{Kind: shape.List, Doc: "up to eight webhooks", MaxItems: 8, Of: ptr(closed("an address",
+		key("webhooks", shape.Node{Kind: shape.List, Doc: "up to eight webhooks", MaxItems: 8, Of: new(closed("an address",
 			must("name", str("its name")),
 			must("url", str("http or https")),
-			must("events", shape.Node{Kind: shape.List, Doc: "reported events", MinItems: 1, Of: ptr(one("an event", "run_blocked", "operator_escalation_raised",
+			must("events", shape.Node{Kind: shape.List, Doc: "reported events", MinItems: 1, Of: new(one("an event", "run_blocked", "operator_escalation_raised",
 				"escalation_resolved", "human_escalation_raised", "human_escalation_resolved", "phase_transition_pending",
 				"run_completion_pending", "run_completed", "approval_sla_reminder"))}),
 			key("timeout_ms", within("time limit in milliseconds", 100, 30000)),
@@ -240,7 +238,7 @@ func notificationsNode() shape.Node {
 		))}),
 		key("approval_sla", closed("reminders of pending approvals",
 			key("enabled", flag("whether they are sent")),
-			key("reminder_after_seconds", shape.Node{Kind: shape.List, Doc: "ascending", MaxItems: 10, Of: ptr(whole("seconds", 300))}),
+			key("reminder_after_seconds", shape.Node{Kind: shape.List, Doc: "ascending", MaxItems: 10, Of: new(whole("seconds", 300))}),
 		)),
 		key("local", raw("notifications on this machine")),
 	)

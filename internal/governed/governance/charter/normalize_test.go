@@ -303,8 +303,8 @@ func TestTableKnowsEveryField(t *testing.T) {
 			t.Fatalf("no node at %v", c.path)
 		}
 		fields := []string{}
-		for i := range c.typ.NumField() {
-			if name, _, _ := strings.Cut(c.typ.Field(i).Tag.Get("json"), ","); name != "-" && name != "" {
+		for field := range c.typ.Fields() {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "-" && name != "" {
 				fields = append(fields, name)
 			}
 		}

@@ -147,7 +147,7 @@ func cells(line string) []string {
 	line = strings.ReplaceAll(strings.TrimPrefix(line, "|"), `\|`, "\x00")
 	line = strings.TrimSuffix(strings.TrimSpace(line), "|")
 	var list []string
-	for _, c := range strings.Split(line, "|") {
+	for c := range strings.SplitSeq(line, "|") {
 		list = append(list, strings.TrimSpace(strings.ReplaceAll(c, "\x00", "|")))
 	}
 	return list

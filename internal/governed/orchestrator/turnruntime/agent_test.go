@@ -147,18 +147,18 @@ func TestAgentOptions(t *testing.T) {
 	}{
 		"model":           {func(d *Dispatch) { d.Runtime.Model = "m-1" }, func(o execution.RunOptions) bool { return o.Model == "m-1" }},
 		"approve":         {func(d *Dispatch) { d.Runtime.Approve = "deny" }, func(o execution.RunOptions) bool { return o.ApprovalMode == "deny" }},
-		"idle_timeout_ms": {func(d *Dispatch) { d.Runtime.IdleTimeoutMS = ptr(7000) }, func(o execution.RunOptions) bool { return o.InactivityTimeoutMs == 7000 }},
-		"stale_turn_threshold_ms": {func(d *Dispatch) { d.Loop.StaleTurnThresholdMS = ptr(8000) },
+		"idle_timeout_ms": {func(d *Dispatch) { d.Runtime.IdleTimeoutMS = new(7000) }, func(o execution.RunOptions) bool { return o.InactivityTimeoutMs == 7000 }},
+		"stale_turn_threshold_ms": {func(d *Dispatch) { d.Loop.StaleTurnThresholdMS = new(8000) },
 			func(o execution.RunOptions) bool { return o.InactivityTimeoutMs == 8000 }},
-		"timeout_ms": {func(d *Dispatch) { d.Timeout, d.Runtime.TimeoutMS = 0, ptr(9000) },
+		"timeout_ms": {func(d *Dispatch) { d.Timeout, d.Runtime.TimeoutMS = 0, new(9000) },
 			func(o execution.RunOptions) bool { return o.TimeoutMs > 8000 && o.TimeoutMs <= 9000 }},
 		"session of a role":    {func(d *Dispatch) { d.Runtime.Session, d.Session = "role", "s-0" }, func(o execution.RunOptions) bool { return o.SessionID == "s-0" }},
 		"no session of a turn": {func(d *Dispatch) { d.Runtime.Session, d.Session = "turn", "s-0" }, func(o execution.RunOptions) bool { return o.SessionID == "" }},
 		"nothing said of it":   {func(d *Dispatch) { d.Session = "s-0" }, func(o execution.RunOptions) bool { return o.SessionID == "" }},
-		"budget_usd":           {func(d *Dispatch) { d.Runtime.BudgetUSD = ptr(1.5) }, func(o execution.RunOptions) bool { return *o.MaxBudgetUSD == 1.5 }},
-		"the turn's budget":    {func(d *Dispatch) { d.BudgetUSD = ptr(2.5) }, func(o execution.RunOptions) bool { return *o.MaxBudgetUSD == 2.5 }},
-		"the smaller budget":   {func(d *Dispatch) { d.Runtime.BudgetUSD, d.BudgetUSD = ptr(1.5), ptr(0.5) }, func(o execution.RunOptions) bool { return *o.MaxBudgetUSD == 0.5 }},
-		"the smaller one, too": {func(d *Dispatch) { d.Runtime.BudgetUSD, d.BudgetUSD = ptr(0.5), ptr(1.5) }, func(o execution.RunOptions) bool { return *o.MaxBudgetUSD == 0.5 }},
+		"budget_usd":           {func(d *Dispatch) { d.Runtime.BudgetUSD = new(1.5) }, func(o execution.RunOptions) bool { return *o.MaxBudgetUSD == 1.5 }},
+		"the turn's budget":    {func(d *Dispatch) { d.BudgetUSD = new(2.5) }, func(o execution.RunOptions) bool { return *o.MaxBudgetUSD == 2.5 }},
+		"the smaller budget":   {func(d *Dispatch) { d.Runtime.BudgetUSD, d.BudgetUSD = new(1.5), new(0.5) }, func(o execution.RunOptions) bool { return *o.MaxBudgetUSD == 0.5 }},
+		"the smaller one, too": {func(d *Dispatch) { d.Runtime.BudgetUSD, d.BudgetUSD = new(0.5), new(1.5) }, func(o execution.RunOptions) bool { return *o.MaxBudgetUSD == 0.5 }},
 		"worktree":             {func(d *Dispatch) { d.WorkDir = filepath.Join(d.Root, "wt") }, func(o execution.RunOptions) bool { return filepath.Base(o.Cwd) == "wt" }},
 		"structured":           {func(d *Dispatch) { d.Runtime.ResultMode = "structured" }, func(o execution.RunOptions) bool { return len(o.OutputSchema) > 100 }},
 		"the first edition":    {func(d *Dispatch) { d.Role.Adapter = "agent" }, func(o execution.RunOptions) bool { return *o.GracePeriodMs == 5000 }},
@@ -332,7 +332,7 @@ func TestAgentTimes(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	d = seat(t)
-	d.Runtime.StartupWatchdogMS = ptr(200)
+	d.Runtime.StartupWatchdogMS = new(200)
 	silent := func(c *adaptertest.Call) execution.Result {
 		_ = c.Sleep(time.Minute)
 		return adaptertest.Failed(execution.CodeAborted, "stopped")
@@ -352,8 +352,8 @@ func TestAgentTimes(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	d = seat(t)
-	d.Timeout, d.Runtime.LivenessHeartbeatMS = 600*time.Millisecond, ptr(50)
-	d.Runtime.StartupHeartbeatMS = ptr(50)
+	d.Timeout, d.Runtime.LivenessHeartbeatMS = 600*time.Millisecond, new(50)
+	d.Runtime.StartupHeartbeatMS = new(50)
 	w := &watcher{}
 	employ(sleep).carry(t, context.Background(), d, w)
 	if len(w.progress) < 6 {
@@ -429,7 +429,7 @@ func TestAgentIsNegotiatedFirst(t *testing.T) {
 		"approve":           {func(d *Dispatch) { d.Runtime.Approve = "maybe" }, "maybe", execution.CodeConfig},
 		"it never asks":     {func(d *Dispatch) { d.Runtime.Approve = "prompt" }, "approval mode prompt", execution.CodeCapability},
 		"an approval mode":  {func(d *Dispatch) { d.Runtime.Approve = "deny" }, "approval mode", execution.CodeCapability},
-		"a budget of its":   {func(d *Dispatch) { d.Runtime.BudgetUSD = ptr(1.0) }, "budget", execution.CodeCapability},
+		"a budget of its":   {func(d *Dispatch) { d.Runtime.BudgetUSD = new(1.0) }, "budget", execution.CodeCapability},
 		"resuming":          {func(d *Dispatch) { d.Runtime.Session, d.Session = "role", "s" }, "resuming", execution.CodeCapability},
 		"what it cannot do": {func(*Dispatch) {}, "approval mode", execution.CodeCapability},
 	} {
@@ -459,7 +459,7 @@ func TestAgentIsNegotiatedFirst(t *testing.T) {
 	}
 	l := &lab{fake: &adaptertest.Fake{Declared: plain, Script: bare.fake.Script}}
 	d := seat(t)
-	d.Runtime.Approve, d.Runtime.ResultMode, d.BudgetUSD = "yolo", "structured", ptr(2.0)
+	d.Runtime.Approve, d.Runtime.ResultMode, d.BudgetUSD = "yolo", "structured", new(2.0)
 	var said []string
 	d.Out = func(s string) { said = append(said, s) }
 	o := l.carry(t, context.Background(), d, &watcher{})

@@ -206,5 +206,3 @@ func transcriptOf(t *testing.T, d Dispatch) string {
 	t.Helper()
 	return read(t, filepath.Join(d.BundleDir, "evidence", "stdout.log"))
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -20,7 +20,7 @@ import (
 func desk(t *testing.T) (Dispatch, func() []string) {
 	t.Helper()
 	d := scene(t, "")
-	d.Runtime = protocol.Runtime{Type: protocol.RuntimeManual, PollIntervalMS: ptr(3600000)}
+	d.Runtime = protocol.Runtime{Type: protocol.RuntimeManual, PollIntervalMS: new(3600000)}
 	d.RuntimeID, d.RoleID = "manual-pm", "pm"
 	d.Role = protocol.Role{Title: "Product Manager", Mandate: "Protect the user.", WriteAuthority: protocol.ReviewOnly}
 	d.Turn.Attempt = 2
@@ -106,7 +106,7 @@ func TestManualWaitsForAResult(t *testing.T) {
 func TestManualPolls(t *testing.T) {
 	// The folder of the flat file is not watched, so only the poll finds it.
 	d, said := desk(t)
-	d.Runtime.PollIntervalMS = ptr(50)
+	d.Runtime.PollIntervalMS = new(50)
 	done := make(chan Outcome)
 	go func() { done <- carry(t, context.Background(), d, &watcher{}) }()
 	wait(t, said, "mv ")
@@ -137,7 +137,7 @@ func TestManualTakesWhatIsThere(t *testing.T) {
 
 func TestManualTimeout(t *testing.T) {
 	d, _ := desk(t)
-	d.Timeout, d.Loop.LivenessHeartbeatMS = 400*time.Millisecond, ptr(50)
+	d.Timeout, d.Loop.LivenessHeartbeatMS = 400*time.Millisecond, new(50)
 	if err := d.put([]byte("nonsense")); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestTimeoutKillsTheTree(t *testing.T) {
 	t.Parallel()
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	d := scene(t, "stubborn", pidFile, "child")
-	d.Timeout, d.Runtime.GraceMS = 1500*time.Millisecond, ptr(300)
+	d.Timeout, d.Runtime.GraceMS = 1500*time.Millisecond, new(300)
 	w := &watcher{}
 	begun := time.Now()
 	o := carry(t, context.Background(), d, w)
@@ -70,7 +70,7 @@ func TestGrace(t *testing.T) {
 		want time.Duration
 	}{
 		{Dispatch{}, 10 * time.Second}, {Dispatch{Role: protocol.Role{Adapter: "local_cli"}}, 5 * time.Second},
-		{Dispatch{Runtime: protocol.Runtime{GraceMS: ptr(70)}}, 70 * time.Millisecond}, {Dispatch{Runtime: protocol.Runtime{GraceMS: ptr(0)}}, -1},
+		{Dispatch{Runtime: protocol.Runtime{GraceMS: new(70)}}, 70 * time.Millisecond}, {Dispatch{Runtime: protocol.Runtime{GraceMS: new(0)}}, -1},
 	} {
 		if got := tt.d.grace(); got != tt.want {
 			t.Errorf("%v, want %v", got, tt.want)
@@ -86,11 +86,11 @@ func TestLimit(t *testing.T) {
 	}{
 		"default":           {Dispatch{}, 20 * time.Minute},
 		"deadline":          {Dispatch{Deadline: now.Add(time.Hour)}, time.Hour},
-		"runtime":           {Dispatch{Runtime: protocol.Runtime{TimeoutMS: ptr(600000)}}, 10 * time.Minute},
-		"the earlier":       {Dispatch{Deadline: now.Add(time.Hour), Runtime: protocol.Runtime{TimeoutMS: ptr(600000)}}, 10 * time.Minute},
-		"the earlier, too":  {Dispatch{Deadline: now.Add(time.Minute), Runtime: protocol.Runtime{TimeoutMS: ptr(600000)}}, time.Minute},
+		"runtime":           {Dispatch{Runtime: protocol.Runtime{TimeoutMS: new(600000)}}, 10 * time.Minute},
+		"the earlier":       {Dispatch{Deadline: now.Add(time.Hour), Runtime: protocol.Runtime{TimeoutMS: new(600000)}}, 10 * time.Minute},
+		"the earlier, too":  {Dispatch{Deadline: now.Add(time.Minute), Runtime: protocol.Runtime{TimeoutMS: new(600000)}}, time.Minute},
 		"one that passed":   {Dispatch{Deadline: now.Add(-time.Minute)}, 20 * time.Minute},
-		"the caller's wins": {Dispatch{Timeout: 2 * time.Hour, Deadline: now.Add(time.Minute), Runtime: protocol.Runtime{TimeoutMS: ptr(1)}}, 2 * time.Hour},
+		"the caller's wins": {Dispatch{Timeout: 2 * time.Hour, Deadline: now.Add(time.Minute), Runtime: protocol.Runtime{TimeoutMS: new(1)}}, 2 * time.Hour},
 	} {
 		if got := tt.d.limit(now).Sub(now); got != tt.want {
 			t.Errorf("%s: %v", name, got)
@@ -116,7 +116,7 @@ func TestWatchdogs(t *testing.T) {
 			t.Parallel()
 			d := scene(t, tt.as[0], tt.as[1:]...)
 			d.Runtime.StartupWatchdogMS, d.Loop.StaleTurnThresholdMS = &tt.startup, &tt.stale
-			d.Runtime.GraceMS = ptr(200)
+			d.Runtime.GraceMS = new(200)
 			w := &watcher{}
 			o := carry(t, context.Background(), d, w)
 			if o.Class != tt.class || o.Staged != (tt.class == "") {
@@ -135,12 +135,12 @@ func TestWatchdogs(t *testing.T) {
 func TestWatchdogSettings(t *testing.T) {
 	t.Parallel()
 	d := scene(t, "silent")
-	d.Loop.StartupWatchdogMS = ptr(500)
+	d.Loop.StartupWatchdogMS = new(500)
 	if o := carry(t, context.Background(), d, &watcher{}); o.Class != ClassNoOutput {
 		t.Errorf("the loop's: %+v", o)
 	}
 	d = scene(t, "silent")
-	d.Loop.StartupWatchdogMS, d.Runtime.StartupWatchdogMS, d.Timeout = ptr(400), ptr(60000), 1500*time.Millisecond
+	d.Loop.StartupWatchdogMS, d.Runtime.StartupWatchdogMS, d.Timeout = new(400), new(60000), 1500*time.Millisecond
 	if o := carry(t, context.Background(), d, &watcher{}); o.Class != ClassTimeout {
 		t.Errorf("the runtime's: %+v", o)
 	}
@@ -155,16 +155,16 @@ func TestHeartbeats(t *testing.T) {
 		change func(*Dispatch)
 		stage  govern.Stage
 	}{
-		"before the first sign":          {"silent", func(d *Dispatch) { d.Runtime.StartupHeartbeatMS = ptr(100) }, govern.StageStarting},
-		"before, by the loop":            {"silent", func(d *Dispatch) { d.Loop.StartupHeartbeatMS = ptr(100) }, govern.StageStarting},
-		"after the first sign":           {"once", func(d *Dispatch) { d.Runtime.LivenessHeartbeatMS = ptr(100) }, govern.StageRunning},
-		"after the first, by the loop":   {"once", func(d *Dispatch) { d.Loop.LivenessHeartbeatMS = ptr(100) }, govern.StageRunning},
+		"before the first sign":          {"silent", func(d *Dispatch) { d.Runtime.StartupHeartbeatMS = new(100) }, govern.StageStarting},
+		"before, by the loop":            {"silent", func(d *Dispatch) { d.Loop.StartupHeartbeatMS = new(100) }, govern.StageStarting},
+		"after the first sign":           {"once", func(d *Dispatch) { d.Runtime.LivenessHeartbeatMS = new(100) }, govern.StageRunning},
+		"after the first, by the loop":   {"once", func(d *Dispatch) { d.Loop.LivenessHeartbeatMS = new(100) }, govern.StageRunning},
 		"none while nothing asks for it": {"once", func(*Dispatch) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := scene(t, tt.as)
-			d.Timeout, d.Runtime.GraceMS = 1500*time.Millisecond, ptr(50)
+			d.Timeout, d.Runtime.GraceMS = 1500*time.Millisecond, new(50)
 			tt.change(&d)
 			w := &watcher{}
 			carry(t, context.Background(), d, w)
@@ -189,7 +189,7 @@ func TestHeartbeats(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	d := scene(t, "stubborn", filepath.Join(t.TempDir(), "pid"))
-	d.Runtime.GraceMS = ptr(100)
+	d.Runtime.GraceMS = new(100)
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watcher{seen: make(chan string, 1)}
 	go func() {
@@ -208,7 +208,7 @@ func TestCancelled(t *testing.T) {
 func TestProgressInWords(t *testing.T) {
 	at := time.Unix(1000, 0)
 	p := govern.Progress{Role: "dev", Runtime: "local-dev", Worker: "claude", Stage: govern.StageRunning, Since: at.Add(-150 * time.Second), At: at,
-		LastSign: at.Add(-5 * time.Second), Deadline: at.Add(10 * time.Minute), Doing: "Bash", CostUSD: ptr(0.12), Tokens: 1234}
+		LastSign: at.Add(-5 * time.Second), Deadline: at.Add(10 * time.Minute), Doing: "Bash", CostUSD: new(0.12), Tokens: 1234}
 	if got, want := p.String(), "dev (local-dev, claude) running for 2m30s: Bash, last activity 5s ago, 1234 tokens, $0.1200, 10m left"; got != want {
 		t.Errorf("%q", got)
 	}
@@ -221,7 +221,7 @@ func TestProgressInWords(t *testing.T) {
 func TestStoppedWhileItTriesAgain(t *testing.T) {
 	t.Parallel()
 	d := scene(t, "tries")
-	d.Timeout, d.Runtime.GraceMS = time.Second, ptr(100)
+	d.Timeout, d.Runtime.GraceMS = time.Second, new(100)
 	if o := carryWith(t, known{}, d); o.Class != "auth_failure" || !strings.Contains(o.Detail, "timeout") || !strings.Contains(o.Detail, "401") {
 		t.Errorf("%+v", o)
 	}
