@@ -80,13 +80,13 @@ func readRecord(v *ledger.View) (record, error) {
 		r.runs[r.run] = true
 	}
 	commits := map[string]string{}
-	if _, err := v.Events(0, func(e protocol.Event) bool {
+	if _, err := v.Events(0, func(e protocol.Event) {
 		var p struct {
 			SHA      string   `json:"checkpoint_sha"`
 			Released []string `json:"released_turns"`
 		}
 		if e.EventType != "turn_checkpointed" && e.EventType != "state_reconciled_operator_commits" || json.Unmarshal(e.Payload, &p) != nil {
-			return true
+			return
 		}
 		if e.Turn != nil && p.SHA != "" {
 			commits[e.Turn.TurnID] = p.SHA
@@ -94,7 +94,6 @@ func readRecord(v *ledger.View) (record, error) {
 		for _, id := range p.Released {
 			r.released[id] = true
 		}
-		return true
 	}); err != nil {
 		return r, err
 	}

@@ -45,8 +45,8 @@ func TestCommitWritesEverything(t *testing.T) {
 	if h, err := v.History("run_2"); err != nil || len(h) != 0 {
 		t.Errorf("history of another run %+v, %v", h, err)
 	}
-	d, err := v.Decisions()
-	all, err2 := v.Ledger()
+	d, err := v.Decisions("run_1")
+	all, err2 := v.Ledger("run_1")
 	if err != nil || err2 != nil || len(d) != 1 || d[0].ID != "DEC-001" || len(all) != 2 || all[1].Note.Type != "approval_policy" {
 		t.Errorf("decisions %+v, ledger %+v, %v %v", d, all, err, err2)
 	}
@@ -64,12 +64,11 @@ func TestCommitWritesEverything(t *testing.T) {
 	}
 	var types []string
 	var given protocol.Event
-	next, err := v.Events(0, func(e protocol.Event) bool {
+	next, err := v.Events(0, func(e protocol.Event) {
 		types = append(types, e.EventType)
 		if e.EventType == "gate_pending" {
 			given = e
 		}
-		return true
 	})
 	if err != nil || !slices.Equal(types, []string{"turn_accepted", "phase_entered", "gate_pending", "turn_checkpointed"}) {
 		t.Errorf("events %v, %v", types, err)
@@ -103,7 +102,7 @@ func TestCommitWritesEverything(t *testing.T) {
 	// What comes later is read from where the reader was.
 	commit(t, l, accept(root, 2))
 	types = nil
-	if _, err := l.View().Events(next, func(e protocol.Event) bool { types = append(types, e.EventType); return true }); err != nil || len(types) != 3 {
+	if _, err := l.View().Events(next, func(e protocol.Event) { types = append(types, e.EventType) }); err != nil || len(types) != 3 {
 		t.Errorf("later events %v, %v", types, err)
 	}
 	// An old view stays what it was.

@@ -119,10 +119,10 @@ func repoDecision(h *protocol.HistoryEntry, d protocol.Decision) protocol.RepoDe
 // has reports whether a file has a line that contains an id and that is accepts.
 func (v *View) has(file, id string, is func(lineKey) bool) (found bool, err error) {
 	needle := quoted(id)
-	_, err = v.each(file, 0, func(rec record) (bool, error) {
+	_, err = v.each(file, 0, func(rec record) error {
 		var k lineKey
-		found = bytes.Contains(rec.Data, needle) && json.Unmarshal(rec.Data, &k) == nil && is(k)
-		return !found, nil
+		found = found || bytes.Contains(rec.Data, needle) && json.Unmarshal(rec.Data, &k) == nil && is(k)
+		return nil
 	})
 	if isDamage(err) {
 		err = nil
@@ -140,9 +140,9 @@ func (v *View) hasLedgerLine(raw json.RawMessage) (found bool, err error) {
 	if json.Unmarshal(line, &k) == nil && k.ID != "" {
 		return v.has(protocol.LedgerFile, k.ID, func(o lineKey) bool { return o.ID == k.ID && o.TurnID == k.TurnID })
 	}
-	_, err = v.each(protocol.LedgerFile, 0, func(rec record) (bool, error) {
-		found = bytes.Equal(bytes.TrimSpace(rec.Data), line)
-		return !found, nil
+	_, err = v.each(protocol.LedgerFile, 0, func(rec record) error {
+		found = found || bytes.Equal(bytes.TrimSpace(rec.Data), line)
+		return nil
 	})
 	if isDamage(err) {
 		err = nil

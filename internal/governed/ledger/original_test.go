@@ -64,7 +64,7 @@ func TestJournalOfTheOriginalIsReplayedOnce(t *testing.T) {
 		if err != nil || len(h) != 2 || h[1].TurnID != "turn_b" {
 			t.Errorf("history %+v, %v", h, err)
 		}
-		ledger, err := v.Ledger()
+		ledger, err := v.Ledger("")
 		if err != nil || len(ledger) != 3 {
 			t.Errorf("ledger %+v, %v", ledger, err)
 		}
@@ -75,11 +75,10 @@ func TestJournalOfTheOriginalIsReplayedOnce(t *testing.T) {
 			t.Errorf("state %+v", v.State)
 		}
 		accepted := 0
-		if _, err := v.Events(0, func(e protocol.Event) bool {
+		if _, err := v.Events(0, func(e protocol.Event) {
 			if e.EventType == "turn_accepted" && e.Turn.TurnID == "turn_b" {
 				accepted++
 			}
-			return true
 		}); err != nil || accepted != 1 {
 			t.Errorf("turn_accepted stands %d times, %v", accepted, err)
 		}

@@ -102,22 +102,17 @@ func TestALongFileNeedsLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	count, peak := 0, uint64(0)
-	if _, err := v.Events(0, func(protocol.Event) bool {
+	if _, err := v.Events(0, func(protocol.Event) {
 		if count++; count%20_000 == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			peak = max(peak, after.HeapAlloc)
 		}
-		return true
 	}); err != nil || count != events+3 {
 		t.Errorf("%d events, %v", count, err)
 	}
 	if grown := int64(peak) - int64(before.HeapAlloc); grown > 8<<20 {
 		t.Errorf("reading 50 MB kept %d KB", grown>>10)
-	}
-	count = 0
-	if _, err := v.Events(0, func(protocol.Event) bool { count++; return count < 5 }); err != nil || count != 5 {
-		t.Errorf("a reader that has enough got %d, %v", count, err)
 	}
 }
 
@@ -221,13 +216,13 @@ func FuzzJSONL(f *testing.F) {
 		}
 		_, err = v.History("a")
 		check(err)
-		_, err = v.Ledger()
+		_, err = v.Ledger("")
 		check(err)
 		_, err = v.RepoDecisions()
 		check(err)
 		_, err = v.Runs()
 		check(err)
-		next, err := v.Events(0, func(protocol.Event) bool { return true })
+		next, err := v.Events(0, func(protocol.Event) {})
 		check(err)
 		if next > int64(len(data)) {
 			t.Errorf("went on to %d of %d", next, len(data))

@@ -136,7 +136,7 @@ func (l *Ledger) foreignTurns(tail *chainTail) (map[string]bool, error) {
 		if found == nil {
 			found = map[string]bool{}
 		}
-		if _, err := l.view.each(file, tail.ends[file], func(rec record) (bool, error) {
+		if _, err := l.view.each(file, tail.ends[file], func(rec record) error {
 			var k lineKey
 			if json.Unmarshal(rec.Data, &k) == nil {
 				found[k.TurnID] = found[k.TurnID] || file == protocol.HistoryFile
@@ -144,7 +144,7 @@ func (l *Ledger) foreignTurns(tail *chainTail) (map[string]bool, error) {
 					found[k.Turn.TurnID] = true
 				}
 			}
-			return true, nil
+			return nil
 		}); err != nil && !isDamage(err) {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -39,15 +40,13 @@ func (l *Ledger) uniqueTurns(entries []protocol.HistoryEntry) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	_, err := l.view.each(protocol.HistoryFile, 0, func(rec record) (bool, error) {
-		if !slices.ContainsFunc(needles, func(n []byte) bool { return bytes.Contains(rec.Data, n) }) {
-			return twice == "", nil
-		}
+	_, err := l.view.each(protocol.HistoryFile, 0, func(rec record) error {
 		var h protocol.HistoryEntry
-		if json.Unmarshal(rec.Data, &h) == nil && fresh[turnKey(&h)] { // a damaged line does not concern this transaction
-			twice = h.TurnID
+		if slices.ContainsFunc(needles, func(n []byte) bool { return bytes.Contains(rec.Data, n) }) &&
+			json.Unmarshal(rec.Data, &h) == nil && fresh[turnKey(&h)] { // a damaged line does not concern this transaction
+			twice = cmp.Or(twice, h.TurnID)
 		}
-		return twice == "", nil
+		return nil
 	})
 	if twice != "" {
 		return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is %w", twice, ErrDuplicate).
@@ -101,15 +100,14 @@ func (l *Ledger) uniqueDecisions(tx *Tx) error {
 		return nil
 	}
 	var twice *lineKey
-	_, err := l.view.each(protocol.LedgerFile, 0, func(rec record) (bool, error) {
+	_, err := l.view.each(protocol.LedgerFile, 0, func(rec record) error {
 		for _, n := range needles {
 			var k lineKey
 			if bytes.Contains(rec.Data, n) && json.Unmarshal(rec.Data, &k) == nil && fresh[k.scope()] {
-				twice = &k
-				return false, nil
+				twice = cmp.Or(twice, &k)
 			}
 		}
-		return true, nil
+		return nil
 	})
 	if twice != nil {
 		return duplicateDecision(*twice)

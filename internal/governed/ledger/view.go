@@ -74,10 +74,9 @@ func (v *View) length(file string) int64 {
 	return e.size + int64(len(e.more))
 }
 
-// each calls fn for every non-empty line from an offset on, until it returns false. Lines that are not JSON objects or
-// that fn refuses are reported together, at the end. next is the offset for the following call: after the last complete
-// line.
-func (v *View) each(file string, from int64, fn func(record) (bool, error)) (next int64, err error) {
+// each calls fn for every non-empty line from an offset on. Lines that are not JSON objects or that fn refuses are reported
+// together, at the end. next is the offset for the following call: after the last complete line.
+func (v *View) each(file string, from int64, fn func(record) error) (next int64, err error) {
 	if end := v.length(file); from > end || from < 0 {
 		return end, nil // shorter than it was: there is nothing new
 	}
@@ -99,7 +98,6 @@ func (v *View) each(file string, from int64, fn func(record) (bool, error)) (nex
 			return next, failed("read", v.path(file), err)
 		}
 		fault := ""
-		goOn := true
 		switch {
 		case rec.TooLong:
 			fault = fmt.Sprintf("longer than %d MB", maxLine>>20)
@@ -107,9 +105,8 @@ func (v *View) each(file string, from int64, fn func(record) (bool, error)) (nex
 		case !rec.Complete && !json.Valid(rec.Data):
 			fault = "it is incomplete"
 		default:
-			if goOn, err = fn(rec); err != nil {
+			if err := fn(rec); err != nil {
 				fault = err.Error()
-				goOn = true
 			}
 		}
 		if fault != "" {
@@ -120,9 +117,6 @@ func (v *View) each(file string, from int64, fn func(record) (bool, error)) (nex
 		}
 		if rec.Complete {
 			next = lines.offset
-		}
-		if !goOn {
-			break
 		}
 	}
 	if faults != nil {
@@ -139,18 +133,18 @@ func collect[T any](v *View, file string, needle []byte, keep func(*T) bool) ([]
 
 // collectFrom is collect from an offset on; next is the offset after the last complete line.
 func collectFrom[T any](v *View, file string, from int64, needle []byte, keep func(*T) bool) (all []T, next int64, err error) {
-	next, err = v.each(file, from, func(rec record) (bool, error) {
+	next, err = v.each(file, from, func(rec record) error {
 		if len(needle) > 0 && !bytes.Contains(rec.Data, needle) {
-			return true, nil
+			return nil
 		}
 		var t T
 		if err := json.Unmarshal(rec.Data, &t); err != nil {
-			return true, err
+			return err
 		}
 		if keep == nil || keep(&t) {
 			all = append(all, t)
 		}
-		return true, nil
+		return nil
 	})
 	return all, next, err
 }
@@ -195,14 +189,34 @@ func (l *LedgerLine) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, l.Note)
 }
 
-// Ledger reads the decision ledger, decisions and notes in order.
-func (v *View) Ledger() ([]LedgerLine, error) {
-	return collect[LedgerLine](v, protocol.LedgerFile, nil, nil)
+// Ledger reads the decision ledger of a run, decisions and notes in order; of all runs if the id is empty. Lines of the
+// original name only a turn.
+func (v *View) Ledger(runID string) ([]LedgerLine, error) {
+	if runID == "" {
+		return collect[LedgerLine](v, protocol.LedgerFile, nil, nil)
+	}
+	entries, err := v.History(runID)
+	if err != nil {
+		return nil, err
+	}
+	turns := map[string]bool{}
+	for _, h := range entries {
+		turns[h.TurnID] = true
+	}
+	return collect(v, protocol.LedgerFile, nil, func(l *LedgerLine) bool {
+		id, turn := "", ""
+		if l.Decision != nil {
+			id, turn = l.Decision.RunID, l.Decision.TurnID
+		} else if l.Note != nil {
+			id, turn = l.Note.RunID, l.Note.TurnID
+		}
+		return id == runID || id == "" && turns[turn]
+	})
 }
 
-// Decisions reads the decisions of the decision ledger, in order. The original's lines name no run.
-func (v *View) Decisions() ([]protocol.LedgerDecision, error) {
-	lines, err := v.Ledger()
+// Decisions reads the decisions of the decision ledger of a run, in order; of all runs if the id is empty.
+func (v *View) Decisions(runID string) ([]protocol.LedgerDecision, error) {
+	lines, err := v.Ledger(runID)
 	var all []protocol.LedgerDecision
 	for _, l := range lines {
 		if l.Decision != nil {
@@ -226,16 +240,22 @@ func (v *View) RepoDecisions() ([]protocol.RepoDecision, error) {
 	return all, err
 }
 
-// Events calls fn for the events from an offset on, until it returns false, and returns the offset after the last one,
-// for the next call. 0 is the beginning.
-func (v *View) Events(since int64, fn func(protocol.Event) bool) (next int64, err error) {
-	return v.each(protocol.EventsFile, since, func(rec record) (bool, error) {
+// Events calls fn for the events from an offset on, and returns the offset after the last one, for the next call. 0 is the
+// beginning.
+func (v *View) Events(since int64, fn func(protocol.Event)) (next int64, err error) {
+	return v.each(protocol.EventsFile, since, func(rec record) error {
 		var e protocol.Event
 		if err := json.Unmarshal(rec.Data, &e); err != nil {
-			return true, err
+			return err
 		}
-		return fn(e), nil
+		fn(e)
+		return nil
 	})
+}
+
+// EventsOf reads the events of a run in order; of all runs if the id is empty.
+func (v *View) EventsOf(runID string) ([]protocol.Event, error) {
+	return collect(v, protocol.EventsFile, quoted(runID), func(e *protocol.Event) bool { return runID == "" || e.RunID == runID })
 }
 
 // Runs reads the summaries of ended and blocked runs, in order.
@@ -287,17 +307,4 @@ func (l LedgerLine) MarshalJSON() ([]byte, error) {
 		return protocol.Marshal(l.Decision)
 	}
 	return protocol.Marshal(l.Note)
-}
-
-// Of reports whether the line belongs to a run: it names the run, or, like lines of the original, only one of its
-// turns.
-func (l LedgerLine) Of(run string, turns map[string]bool) bool {
-	id, turn := "", ""
-	switch {
-	case l.Decision != nil:
-		id, turn = l.Decision.RunID, l.Decision.TurnID
-	case l.Note != nil:
-		id, turn = l.Note.RunID, l.Note.TurnID
-	}
-	return id == run || id == "" && turns[turn]
 }

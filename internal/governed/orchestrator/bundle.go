@@ -54,7 +54,7 @@ func (t *transaction) promptInput(turnID, root string, warnings []protocol.Advis
 		Contract: charter.Contract(rt), WritePath: charter.WritePath(role.WriteAuthority, rt),
 	}
 	var err error
-	if in.Decisions, err = t.ledger.View().Decisions(); err != nil {
+	if in.Decisions, err = t.ledger.View().Decisions(""); err != nil {
 		return in, err
 	}
 	told, err := project.Gather(t.e.root, root, &in)

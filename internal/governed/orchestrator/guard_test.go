@@ -283,8 +283,8 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	if r, err := back.Step(t.Context(), govern.StepOptions{}); err != nil || r.Outcome != govern.OutcomeAccepted {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	var all []protocol.Event
-	if _, err := p.view().Events(0, func(e protocol.Event) bool { all = append(all, e); return true }); err != nil {
+	all, err := p.view().EventsOf("")
+	if err != nil {
 		t.Fatal(err)
 	}
 	if r := governance.ValidateOrdering(all); r != nil {

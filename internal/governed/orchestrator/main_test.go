@@ -248,17 +248,13 @@ func (p *world) accepted() (ids []string) {
 	return ids
 }
 
-func (p *world) events(kind string) (all []protocol.Event) {
+func (p *world) events(kind string) []protocol.Event {
 	p.t.Helper()
-	if _, err := p.view().Events(0, func(e protocol.Event) bool {
-		if e.EventType == kind {
-			all = append(all, e)
-		}
-		return true
-	}); err != nil {
+	all, err := p.view().EventsOf("")
+	if err != nil {
 		p.t.Fatal(err)
 	}
-	return all
+	return slices.DeleteFunc(all, func(e protocol.Event) bool { return e.EventType != kind })
 }
 
 // stage puts what a worker would stage.

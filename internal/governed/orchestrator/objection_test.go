@@ -196,7 +196,7 @@ func TestAPersonRulesOnObjections(t *testing.T) {
 	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true}); err == nil || !strings.Contains(err.Error(), "OBJ-001") || execution.CodeOf(err) != execution.CodeInvalidStateTransition {
 		t.Errorf("approved beside an objection that blocks: %v", err)
 	}
-	lines, err := p.view().Ledger()
+	lines, err := p.view().Ledger("")
 	if err != nil {
 		t.Fatal(err)
 	}

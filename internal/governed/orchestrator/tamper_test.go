@@ -349,12 +349,11 @@ func TestClockThatWasSetBack(t *testing.T) {
 		t.Errorf("warnings: %s", all)
 	}
 	var last protocol.Time
-	if _, err := p.view().Events(0, func(e protocol.Event) bool {
+	if _, err := p.view().Events(0, func(e protocol.Event) {
 		if e.Timestamp.Before(last.Time) {
 			t.Errorf("the event %s is before the one before it", e.EventType)
 		}
 		last = e.Timestamp
-		return true
 	}); err != nil {
 		t.Fatal(err)
 	}

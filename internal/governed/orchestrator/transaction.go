@@ -183,7 +183,7 @@ func (t *transaction) knowIDs() error {
 		return nil
 	}
 	t.run.DecisionIDs, t.run.ObjectionIDs = map[string]bool{}, map[string]bool{}
-	decisions, err := t.ledger.View().Decisions()
+	decisions, err := t.ledger.View().Decisions("")
 	if err != nil {
 		return err
 	}

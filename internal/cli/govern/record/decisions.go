@@ -29,17 +29,11 @@ func decisions(app *cli.App) *cobra.Command {
 			if repo {
 				return repoDecisions(app, v, f, show)
 			}
-			list, err := v.Decisions()
+			list, err := v.Decisions(run)
 			if err != nil {
 				return err
 			}
-			turns, err := turnsOf(v, run)
-			if err != nil {
-				return err
-			}
-			list = newest(slices.DeleteFunc(list, func(d protocol.LedgerDecision) bool {
-				return run != "" && d.RunID != run && !(d.RunID == "" && turns[d.TurnID])
-			}), f.limit)
+			list = newest(list, f.limit)
 			if show != "" {
 				i := slices.IndexFunc(list, func(d protocol.LedgerDecision) bool { return d.ID == show })
 				if i < 0 {
@@ -75,19 +69,6 @@ func showDecision(app *cli.App, d any) error {
 			}
 		}
 	})
-}
-
-// turnsOf are the turns of a run: decisions of the original name only their turn.
-func turnsOf(v *ledger.View, run string) (map[string]bool, error) {
-	turns := map[string]bool{}
-	if run == "" {
-		return turns, nil
-	}
-	entries, err := v.History(run)
-	for _, h := range entries {
-		turns[h.TurnID] = true
-	}
-	return turns, err
 }
 
 func repoDecisions(app *cli.App, v *ledger.View, f runFlags, show string) error {

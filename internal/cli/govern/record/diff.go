@@ -109,7 +109,7 @@ func statFlag(cmd *cobra.Command, stat *bool) {
 // checkpointOf is the commit of an accepted turn. Drawbar records it in an event, the original in the history.
 func checkpointOf(v *ledger.View, id string, entry *protocol.HistoryEntry) (string, error) {
 	commit := entry.CheckpointSHA
-	_, err := v.Events(0, func(e protocol.Event) bool {
+	_, err := v.Events(0, func(e protocol.Event) {
 		if e.EventType == "turn_checkpointed" && e.Turn != nil && e.Turn.TurnID == id {
 			var p struct {
 				SHA string `json:"checkpoint_sha"`
@@ -118,7 +118,6 @@ func checkpointOf(v *ledger.View, id string, entry *protocol.HistoryEntry) (stri
 				commit = p.SHA
 			}
 		}
-		return true
 	})
 	if err == nil && commit == "" {
 		err = execution.Errorf(execution.CodeSessionNotFound, "turn %s has no checkpoint commit, so its changes are unknown", id).WithHint("drawbar govern turn show %s", id)

@@ -45,11 +45,10 @@ func events(app *cli.App) *cobra.Command {
 				return (run == "" || e.RunID == run) && (len(types) == 0 || slices.Contains(types, e.EventType)) && !e.Timestamp.Before(from)
 			}
 			var list []protocol.Event
-			next, err := v.Events(0, func(e protocol.Event) bool {
+			next, err := v.Events(0, func(e protocol.Event) {
 				if wanted(e) {
 					list = append(list, e)
 				}
-				return true
 			})
 			if err != nil {
 				return err
@@ -116,11 +115,10 @@ func watch(ctx context.Context, app *cli.App, root string, list []protocol.Event
 		if err != nil {
 			return err
 		}
-		next, err = v.Events(next, func(e protocol.Event) bool {
+		next, err = v.Events(next, func(e protocol.Event) {
 			if wanted(e) {
 				list = append(list, e)
 			}
-			return true
 		})
 		var damaged *ledger.DamagedError
 		if err != nil && !errors.As(err, &damaged) {

@@ -86,28 +86,13 @@ func gather(cmd *cobra.Command, root string, v *ledger.View, run string) (export
 	if doc.History, err = v.History(run); err != nil {
 		return doc, err
 	}
-	mine := map[string]bool{}
-	for _, h := range doc.History {
-		mine[h.TurnID] = true
-	}
-	lines, err := v.Ledger()
-	if err != nil {
+	if doc.Ledger, err = v.Ledger(run); err != nil {
 		return doc, err
-	}
-	for _, l := range lines {
-		if run == "" || l.Of(run, mine) {
-			doc.Ledger = append(doc.Ledger, l)
-		}
 	}
 	if doc.RepoDecisions, err = v.RepoDecisions(); err != nil {
 		return doc, err
 	}
-	if _, err = v.Events(0, func(e protocol.Event) bool {
-		if run == "" || e.RunID == run {
-			doc.Events = append(doc.Events, e)
-		}
-		return true
-	}); err != nil {
+	if doc.Events, err = v.EventsOf(run); err != nil {
 		return doc, err
 	}
 	runs, err := v.Runs()

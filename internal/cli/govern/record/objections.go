@@ -34,7 +34,7 @@ func listObjections(app *cli.App, use string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			lines, err := v.Ledger()
+			lines, err := v.Ledger("")
 			if err != nil {
 				return err
 			}

@@ -124,31 +124,23 @@ func reportOf(root string, v *ledger.View, run string) (r runReport, err error) 
 	if r.Turns, err = v.History(run); err != nil {
 		return r, err
 	}
-	mine := map[string]bool{}
-	for _, h := range r.Turns {
-		mine[h.TurnID] = true
-	}
-	lines, err := v.Ledger()
+	lines, err := v.Ledger(run)
 	if err != nil {
 		return r, err
 	}
 	var notes []protocol.LedgerNote
 	for _, l := range lines {
-		switch {
-		case !l.Of(run, mine):
-		case l.Note != nil:
+		if l.Note != nil {
 			notes = append(notes, *l.Note)
-		default:
+		} else {
 			r.Decisions = append(r.Decisions, *l.Decision)
 		}
 	}
 	r.Turns, r.Objections = nonNil(r.Turns), nonNil(governance.Objections(r.Turns, notes))
-	_, err = v.Events(0, func(e protocol.Event) bool {
-		if e.RunID == run {
-			r.note(e)
-		}
-		return true
-	})
+	events, err := v.EventsOf(run)
+	for _, e := range events {
+		r.note(e)
+	}
 	return r, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/audit"
@@ -67,13 +66,8 @@ func order(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var list []protocol.Event
-	if _, err := v.Events(0, func(e protocol.Event) bool {
-		if e.RunID == v.State.ID() {
-			list = append(list, e)
-		}
-		return true
-	}); err != nil || len(list) == 0 {
+	list, err := v.EventsOf(v.State.ID())
+	if err != nil || len(list) == 0 {
 		return "", err
 	}
 	if r := governance.ValidateOrdering(list); r != nil {

@@ -107,7 +107,7 @@ func appendDecision(ctx context.Context, w *world, args struct {
 	if err != nil {
 		return nil, err
 	}
-	decisions, err := v.Decisions()
+	decisions, err := v.Decisions("")
 	if err != nil {
 		return nil, err
 	}

@@ -185,7 +185,7 @@ func (w *world) governed(v *ledger.View) (governance.Run, error) {
 	if run.History, err = v.History(v.State.ID()); err != nil {
 		return run, err
 	}
-	decisions, err := v.Decisions()
+	decisions, err := v.Decisions("")
 	for _, d := range decisions {
 		run.DecisionIDs[d.ID] = true
 	}
