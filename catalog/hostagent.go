@@ -101,13 +101,7 @@ func (r *Registry) DetectHost(ancestors []string) []HostAgent {
 // isProgram reports whether a process of this name is the agent: its command or the script of its npm package.
 func isProgram(program string, d adapter.Descriptor) bool {
 	name := strings.TrimSuffix(program[strings.LastIndexAny(program, `/\`)+1:], ".exe")
-	if name == d.Command || name == d.Command+".js" {
-		return true
-	}
-	for _, m := range d.Install {
-		if m.Type == "npm" && m.Package != "" && strings.Contains(program, "/node_modules/"+m.Package+"/") {
-			return true
-		}
-	}
-	return false
+	return name == d.Command || name == d.Command+".js" || slices.ContainsFunc(d.Install, func(m adapter.InstallMethod) bool {
+		return m.Type == "npm" && m.Package != "" && strings.Contains(program, "/node_modules/"+m.Package+"/")
+	})
 }

@@ -264,12 +264,7 @@ func isName(s string, limit int) bool {
 	if s == "" || len(s) > limit || s[0] < 'a' || s[0] > 'z' {
 		return false
 	}
-	for i := range len(s) {
-		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' })
 }
 
 // isVariable reports a valid name of an environment variable: letters, digits and underscores, not starting

@@ -132,12 +132,7 @@ func parentOf(v *recordForm) string {
 var notes = []string{"<command-name>", "<command-message>", "<local-command-", "<bash-input>", "<bash-stdout>", "<task-notification>", "<system-reminder>", "[Request interrupted by user"}
 
 func isNote(text string) bool {
-	for _, n := range notes {
-		if strings.HasPrefix(text, n) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(text, n) })
 }
 
 func (d *sessionDecoder) user(c *sessionfile.Conversation, v *recordForm) {

@@ -216,15 +216,7 @@ func (p *parser) note(typ string, data jsonscan.Value, s *cliagent.Sink) bool {
 		s.EmitFrom(p.stream().parent, execution.SkillInvoked{SkillName: data.Get("name").Str()})
 		return true
 	}
-	if slices.Contains(ignoredTypes, typ) {
-		return true
-	}
-	for _, group := range ignoredGroups {
-		if strings.HasPrefix(typ, group) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(ignoredTypes, typ) || slices.ContainsFunc(ignoredGroups, func(group string) bool { return strings.HasPrefix(typ, group) })
 }
 
 // server records an MCP server and warns about one that failed to start.

@@ -133,12 +133,7 @@ func knownSessionType(kind string) bool {
 			return strings.HasSuffix(kind, "_delta") || strings.HasPrefix(kind, "assistant.fusion_")
 		}
 	}
-	for _, p := range silentPrefixes {
-		if strings.HasPrefix(kind, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(silentPrefixes, func(p string) bool { return strings.HasPrefix(kind, p) })
 }
 
 func (d *sessionDecoder) used(v jsonscan.Value) {

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,12 +97,7 @@ func isNoise(line string) bool {
 }
 
 func begins(text string, with []string) bool {
-	for _, w := range with {
-		if strings.HasPrefix(text, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(text, w) })
 }
 
 // give keeps the messages before there is a session.

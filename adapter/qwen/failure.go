@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -164,12 +165,7 @@ var noise = [][]byte{
 }
 
 func isNoise(line []byte) bool {
-	for _, n := range noise {
-		if bytes.HasPrefix(line, n) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(noise, func(n []byte) bool { return bytes.HasPrefix(line, n) })
 }
 
 // Noise reports whether a line of standard error is unrelated to a failure.

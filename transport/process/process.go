@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -346,12 +347,7 @@ func lastWins(env []string) []string {
 }
 
 func hasEnv(env []string, name string) bool {
-	for _, v := range env {
-		if n, _, _ := strings.Cut(v, "="); n == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(env, func(v string) bool { return v == name || strings.HasPrefix(v, name+"=") })
 }
 
 func startError(s Spec, err error) error {

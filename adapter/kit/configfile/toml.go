@@ -115,13 +115,8 @@ func (d *tomlText) entry(path Path) *tomlEntry {
 // isTable reports whether headers or dotted keys make the path a table.
 func (d *tomlText) isTable(path Path) bool {
 	for _, sec := range d.sections {
-		if hasPrefix(sec.path, path) {
+		if hasPrefix(sec.path, path) || slices.ContainsFunc(sec.entries, func(e tomlEntry) bool { return hasPrefix(e.full, path) }) {
 			return true
-		}
-		for _, e := range sec.entries {
-			if hasPrefix(e.full, path) {
-				return true
-			}
 		}
 	}
 	return len(path) == 0

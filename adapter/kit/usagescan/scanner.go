@@ -3,6 +3,7 @@ package usagescan
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/transport/jsonscan"
@@ -120,15 +121,7 @@ func (s *Scanner) Restore(state []byte) bool {
 // named before is searched; known is false if it contains no type.
 func TypeOf(head []byte, before string, kinds [][]byte) (is, known bool) {
 	kind, known := jsonscan.Peek(head, "type", before)
-	if !known {
-		return false, false
-	}
-	for _, k := range kinds {
-		if bytes.HasPrefix(kind, k) {
-			return true, true
-		}
-	}
-	return false, true
+	return known && slices.ContainsFunc(kinds, func(k []byte) bool { return bytes.HasPrefix(kind, k) }), known
 }
 
 // Names interns strings.

@@ -58,13 +58,10 @@ func Name(name string) bool {
 // variable does not.
 func Setting(key string) bool {
 	upper := strings.ToUpper(key)
-	for _, end := range []string{"_ENV_VAR", "_ENV_KEY", "HELPER", "TOKENS"} {
-		if strings.HasSuffix(upper, end) {
-			return false
-		}
+	if slices.ContainsFunc([]string{"_ENV_VAR", "_ENV_KEY", "HELPER", "TOKENS"}, func(end string) bool { return strings.HasSuffix(upper, end) }) {
+		return false
 	}
-	flat := strings.NewReplacer("_", "", "-", "").Replace(upper)
-	return contains(flat, words...)
+	return contains(strings.NewReplacer("_", "", "-", "").Replace(upper), words...)
 }
 
 func contains(name string, words ...string) bool {

@@ -4,6 +4,7 @@ package hooks
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -216,14 +217,7 @@ func (c *command) list() error {
 			w.Row(x.ID, x.Scope, x.Agent, x.HookType, kinds(x.Kinds), x.Order(), on, string(x.Handler)+" "+cli.OneLine(x.Target, 60))
 		}
 		w.Flush()
-		if slices.ContainsFunc(rows, func(x row) bool {
-			for _, k := range x.Kinds {
-				if k == hook.Virtual {
-					return true
-				}
-			}
-			return false
-		}) {
+		if slices.ContainsFunc(rows, func(x row) bool { return slices.Contains(slices.Collect(maps.Values(x.Kinds)), hook.Virtual) }) {
 			c.app.Notef("virtual hooks are called from the events of drawbar run and cannot block")
 		}
 		if !trusted {

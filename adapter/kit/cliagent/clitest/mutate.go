@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,11 +103,6 @@ func (l *located) Errorf(format string, args ...any) {
 // Has returns a Success, Usage or Text that searches a line for any of these strings.
 func Has(any ...string) func(line []byte) bool {
 	return func(line []byte) bool {
-		for _, s := range any {
-			if bytes.Contains(line, []byte(s)) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(any, func(s string) bool { return bytes.Contains(line, []byte(s)) })
 	}
 }
