@@ -85,7 +85,7 @@ const DefaultEventBuffer = 65536
 
 // Negotiate returns what the request would really get from this agent. It has no side effects.
 func (a *Agent) Negotiate(req execution.Request, opts Options) execution.Negotiation {
-	return negotiateBackend(a.backend, goOn(req.Clone()), opts)
+	return negotiateBackend(a.backend, resumed(req.Clone()), opts)
 }
 
 // negotiateBackend negotiates with a backend. A panic of the adapter refuses the request.
@@ -106,9 +106,9 @@ func negotiateBackend(b Backend, req execution.Request, opts Options) (answer ex
 	return n.Negotiation
 }
 
-// goOn applies the session of the request's continuation if it names one, so that a result's continuation can
+// resumed applies the session of the request's continuation if it names one, so that a result's continuation can
 // be passed back.
-func goOn(req execution.Request) execution.Request {
+func resumed(req execution.Request) execution.Request {
 	o := &req.Run
 	if req.Continuation == nil || o.SessionID != "" || o.ForkSessionID != "" || o.NoSession {
 		return req
@@ -137,7 +137,7 @@ func priceFunc(b Backend, opts Options) func(string) *execution.Price {
 // request itself; later failures, including an unsupported request, are in the run's result. ctx bounds the
 // whole run: its deadline is a timeout, its cancellation a cancellation.
 func (a *Agent) Start(ctx context.Context, req execution.Request, opts Options) (*Run, error) {
-	req = goOn(req.Clone())
+	req = resumed(req.Clone())
 	req.SchemaVersion = cmp.Or(req.SchemaVersion, execution.SchemaVersion)
 	req.Run.Agent = cmp.Or(req.Run.Agent, a.backend.Name)
 	if err := req.Validate(); err != nil {

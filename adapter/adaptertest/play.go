@@ -100,7 +100,7 @@ func Play(c *Call) execution.Result {
 	p.res = Completed()
 	p.res.SessionID = start.SessionID
 	p.turn(Scenario(name))
-	for c.Request.Run.Interactive && p.goOn() {
+	for c.Request.Run.Interactive && p.takeCommand() {
 	}
 	if !c.Request.Run.NoSession {
 		c.fake.sessions.keep(start.SessionID, p.history)
@@ -116,8 +116,8 @@ type player struct {
 	over    bool
 }
 
-// goOn carries out the next command; false if the conversation is over.
-func (p *player) goOn() bool {
+// takeCommand carries out the next command; false if the conversation is over.
+func (p *player) takeCommand() bool {
 	if p.over {
 		return false
 	}

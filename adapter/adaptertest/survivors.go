@@ -18,7 +18,7 @@ const settleTime = 300 * time.Millisecond
 // used.
 func MarkedProcesses(entry string) func() error {
 	return func() error {
-		return settled(func() ([]int, error) { return marked(entry) })
+		return awaitNone(func() ([]int, error) { return marked(entry) })
 	}
 }
 
@@ -26,7 +26,7 @@ func MarkedProcesses(entry string) func() error {
 // reports those that are alive. A missing file records none.
 func ProcessesIn(file string) func() error {
 	return func() error {
-		return settled(func() ([]int, error) {
+		return awaitNone(func() ([]int, error) {
 			text, err := os.ReadFile(file)
 			if errors.Is(err, os.ErrNotExist) {
 				return nil, nil
@@ -53,7 +53,7 @@ func ProcessesIn(file string) func() error {
 	}
 }
 
-func settled(find func() ([]int, error)) error {
+func awaitNone(find func() ([]int, error)) error {
 	deadline := time.Now().Add(settleTime)
 	for {
 		alive, err := find()

@@ -116,8 +116,8 @@ func (p *parser) guess() {
 	}
 }
 
-// settle resolves the guess about a turn that ended.
-func (p *parser) settle(s *cliagent.Sink) {
+// confirmGuesses resolves the guess about a turn that ended.
+func (p *parser) confirmGuesses(s *cliagent.Sink) {
 	for i := 0; i < len(p.pending); i++ {
 		if in := p.pending[i]; in.guess {
 			p.pending = append(p.pending[:i:i], p.pending[i+1:]...)

@@ -54,7 +54,7 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	}
 	p.ensureTurn(s)
 	p.endStreams(s)
-	p.settle(s)
+	p.confirmGuesses(s)
 	if headless && o.code == "" && p.Last == "" && o.text != "" {
 		p.Text(&p.Main, o.text, s) // its message is missing
 	}

@@ -113,7 +113,7 @@ func (p *appParser) refused(c call, message string, s *cliagent.Sink) {
 		// The turn ended meanwhile, or accepts no messages: the message starts the next one.
 		p.deaf = c.turn
 		p.queue = append([]execution.Say{c.say}, p.queue...)
-		p.goOn(s)
+		p.sendNext(s)
 	case "turn/interrupt":
 		// The turn probably ended at the same time.
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "codex: interrupt: " + message})
@@ -123,7 +123,7 @@ func (p *appParser) refused(c call, message string, s *cliagent.Sink) {
 		if c.say.ID != "" {
 			s.Emit(execution.InputCancelled{ID: c.say.ID, Reason: "codex refused it: " + message})
 			p.starting, p.turn = false, ""
-			p.goOn(s)
+			p.sendNext(s)
 			return
 		}
 		s.Fail(startError(f, c.method))

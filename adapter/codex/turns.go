@@ -50,7 +50,7 @@ func (p *appParser) beginTurn(id string, s *cliagent.Sink) {
 	if p.interrupt {
 		p.stopTurn(s)
 	}
-	p.goOn(s)
+	p.sendNext(s)
 }
 
 // unannounced starts an accepted turn at its first sign, if its notification is missing.
@@ -127,7 +127,7 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 	if out.interrupted && left && p.req.Run.Interactive && !p.ended {
 		p.ask(s, call{method: methodClean}, cleanParams{p.main.id})
 	}
-	p.goOn(s)
+	p.sendNext(s)
 	return true
 }
 
@@ -197,14 +197,14 @@ func (p *appParser) Command(cmd execution.Command, s *cliagent.Sink) error {
 	switch c := cmd.(type) {
 	case execution.EndInput:
 		p.ended = true
-		p.goOn(s)
+		p.sendNext(s)
 		return nil
 	case execution.Say:
 		if p.done || p.ended {
 			return execution.Errorf(execution.CodeRunNotActive, "codex accepts no more messages: the input has ended")
 		}
 		p.queue = append(p.queue, c)
-		p.goOn(s)
+		p.sendNext(s)
 		return nil
 	case execution.Answer:
 		return p.answer(c, s)
@@ -227,9 +227,9 @@ func (p *appParser) stopTurn(s *cliagent.Sink) {
 	p.ask(s, call{method: "turn/interrupt", turn: p.turn}, interruptParams{p.main.id, p.turn})
 }
 
-// goOn sends the next message, and ends the run if nothing runs, waits or may follow. Closing the input during a turn
+// sendNext sends the next message, and ends the run if nothing runs, waits or may follow. Closing the input during a turn
 // would lose the turn.
-func (p *appParser) goOn(s *cliagent.Sink) {
+func (p *appParser) sendNext(s *cliagent.Sink) {
 	if !p.ready {
 		return
 	}

@@ -124,7 +124,7 @@ func (r *run) converse(ctx context.Context) (execution.Result, bool) {
 	r.since = time.Now()
 	r.renew(ctx)
 	r.drive.open()
-	r.settle()
+	r.applyRequests()
 	r.mu.Unlock()
 	helpers.Go(func() { r.watch(ctx, over) })
 	helpers.Go(func() { r.command(commands) })
@@ -179,7 +179,7 @@ func (r *run) read(ctx context.Context) bool {
 		if ended {
 			r.streamsEnded(err)
 		}
-		r.settle()
+		r.applyRequests()
 		r.mu.Unlock()
 		if ended {
 			return true
@@ -225,8 +225,8 @@ func (r *run) renew(ctx context.Context) {
 	}
 }
 
-// settle carries out what the parser requested.
-func (r *run) settle() {
+// applyRequests carries out what the parser requested.
+func (r *run) applyRequests() {
 	r.unasked()
 	if r.hook != nil {
 		r.decide(r.talking)
@@ -293,7 +293,7 @@ func (r *run) command(ctx context.Context) {
 			}
 		}
 		r.apply(cmd)
-		r.settle()
+		r.applyRequests()
 		r.since = time.Now()
 		r.wake()
 		r.mu.Unlock()

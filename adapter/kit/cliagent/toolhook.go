@@ -170,7 +170,7 @@ func (r *run) decideOne(ctx context.Context, e execution.Event, q execution.Appr
 	default:
 		r.drive.sink.release(e)
 	}
-	r.settle()
+	r.applyRequests()
 	r.since = time.Now()
 	r.wake()
 }

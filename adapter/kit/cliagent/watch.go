@@ -88,7 +88,7 @@ func (r *run) ringAlarm() {
 		return
 	}
 	r.drive.ring()
-	r.settle()
+	r.applyRequests()
 	r.wake()
 }
 

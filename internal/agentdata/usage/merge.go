@@ -21,7 +21,7 @@ func merge(all []call, names *table, price func(model int32) *execution.Price) [
 		return c.is(statement)
 	})
 	if len(statements) > 0 {
-		all = append(all, settle(all, statements, names, price)...)
+		all = append(all, distribute(all, statements, names, price)...)
 	}
 	return once(all)
 }
@@ -119,10 +119,10 @@ func once(all []call) []call {
 	return out
 }
 
-// settle distributes the stated sums among the calls of their sessions, and returns what an agent states for
+// distribute distributes the stated sums among the calls of their sessions, and returns what an agent states for
 // calls that no file contains. A sum smaller than the prices of its calls does not cover them: they keep their
 // own prices.
-func settle(all, statements []call, names *table, price func(int32) *execution.Price) (rest []call) {
+func distribute(all, statements []call, names *table, price func(int32) *execution.Price) (rest []call) {
 	type part struct{ session, model int32 }
 	models := map[int32]int32{} // by name in the calls and statements
 	plain := func(model int32) int32 {

@@ -169,7 +169,7 @@ func (s *step) commit(a *acceptance) {
 		s.st.Sessions.Set(t.AssignedRole, a.Session)
 	}
 	s.st.NextRecommendedRole = s.recommend(r)
-	s.settle(t.TurnID, "turn_accepted")
+	s.resolveRaised(t.TurnID, "turn_accepted")
 	s.add(Archive{t.TurnID})
 	s.delegate(a)
 	s.proceed(a)

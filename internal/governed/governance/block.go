@@ -87,9 +87,9 @@ func (s *step) resolveHuman(via string, match func(protocol.OpenEscalation) bool
 	s.st.OpenHuman = keep
 }
 
-// settle resolves what a turn raised, when the turn continues or ends. A block caused by the turn is cleared, or
+// resolveRaised resolves what a turn raised, when the turn continues or ends. A block caused by the turn is cleared, or
 // replaced by another open one.
-func (s *step) settle(turn, via string) {
+func (s *step) resolveRaised(turn, via string) {
 	s.resolveHuman(via, func(o protocol.OpenEscalation) bool { return o.TurnID == turn })
 	if s.st.Status != protocol.RunBlocked || s.st.BlockedReason != nil && blockedTurn(s.st) != turn {
 		return

@@ -134,7 +134,7 @@ func (s *step) again(t *protocol.Turn, why protocol.Rejection, base *protocol.Ba
 	if base != nil {
 		t.Baseline, t.AssignedSequence = new(*base), s.st.TurnSequence
 	}
-	s.settle(t.TurnID, "turn_rejected")
+	s.resolveRaised(t.TurnID, "turn_rejected")
 }
 
 // revive makes a turn ready to be dispatched again, with a new deadline and its reservation.

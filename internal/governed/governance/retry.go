@@ -103,7 +103,7 @@ func (in ReissueTurn) apply(s *step) *Refused {
 	s.join(n)
 	s.reserve(n.TurnID, n.AssignedRole)
 	s.relinkDelegation(t.TurnID, n.TurnID)
-	s.settle(t.TurnID, protocol.StatusReissued)
+	s.resolveRaised(t.TurnID, protocol.StatusReissued)
 	s.add(Archive{t.TurnID})
 	return nil
 }

@@ -51,7 +51,7 @@ func (l *Ledger) Commit(ctx context.Context, tx Tx) error {
 // carryOut writes the journal of a transaction and applies it.
 func (l *Ledger) carryOut(ctx context.Context, j *journal) error {
 	if !l.redo.mark.follows(j) {
-		if err := l.settle(); err != nil {
+		if err := l.emptyLog(); err != nil {
 			return err
 		}
 	}

@@ -430,7 +430,7 @@ func TestOrderOfSteps(t *testing.T) {
 		"rename archive/turns/turn_0000000000000002", "rename archive/turns/turn_0000000000000002/staging",
 		"checkpoint", "write transactions/redo.log"})
 	got = nil
-	if err := l.settle(); err != nil {
+	if err := l.emptyLog(); err != nil {
 		t.Fatal(err)
 	}
 	wantSame(t, "what is flushed before the log begins again", got, []string{

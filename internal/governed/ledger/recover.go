@@ -96,7 +96,7 @@ func (l *Ledger) finish(ctx context.Context) error {
 	if err := l.finishPending(ctx); err != nil || len(l.redo.lost) == 0 {
 		return err
 	}
-	return l.settle()
+	return l.emptyLog()
 }
 
 // finishPending carries out the transaction that the log ends with, if that is not done.

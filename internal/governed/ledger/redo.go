@@ -232,14 +232,14 @@ func (l *Ledger) done(j *journal) error {
 	r.mark.add(j)
 	removes := len(j.Remove) > 0 || slices.ContainsFunc(j.Moves, func(s moveStep) bool { return s.From == flatStaged })
 	if l.disk.boot == "" || len(r.lost) > 0 || removes || r.mark.Count >= redoCount || r.size >= redoBytes {
-		return l.settle()
+		return l.emptyLog()
 	}
 	r.mark.Format, r.mark.Boot = journalFormat, l.disk.boot
 	return r.write(l.disk, redoLine{Mark: &r.mark})
 }
 
-// settle flushes everything the transactions of the log have written, and empties the log.
-func (l *Ledger) settle() error {
+// emptyLog flushes everything the transactions of the log have written, and empties the log.
+func (l *Ledger) emptyLog() error {
 	m := l.redo.mark
 	if err := l.disk.flush(slices.Sorted(maps.Keys(m.Ends)), slices.Sorted(maps.Keys(m.Files))); err != nil {
 		return err

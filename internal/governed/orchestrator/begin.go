@@ -331,8 +331,8 @@ func (t *transaction) assign(ctx context.Context, o govern.StepOptions) (*job, *
 // again prepares a turn that is already active: it was interrupted, rejected, or waits for a person.
 func (t *transaction) again(ctx context.Context, o govern.StepOptions, id string) (*job, *govern.Report, error) {
 	turn := t.state().ActiveTurns.At(id)
-	if c := carrier(t.e.root, id); c != nil {
-		return nil, nil, carried(turn, c)
+	if c := leaseHolder(t.e.root, id); c != nil {
+		return nil, nil, leased(turn, c)
 	}
 	if text := livingWorker(turn); text != "" {
 		return nil, nil, execution.Errorf(execution.CodeInvalidStateTransition, "%s", text).

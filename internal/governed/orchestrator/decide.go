@@ -41,7 +41,7 @@ func (t *transaction) only(named, command string) (*protocol.Turn, error) {
 // free refuses to decide about a turn that an agent is working on. A person's turn may be decided while a command waits
 // for it.
 func (t *transaction) free(turn *protocol.Turn) error {
-	c := carrier(t.e.root, turn.TurnID)
+	c := leaseHolder(t.e.root, turn.TurnID)
 	if c == nil {
 		return nil
 	}
@@ -295,7 +295,7 @@ func (e *Local) Restart(ctx context.Context, o govern.RestartOptions) (rep gover
 		st := t.state()
 		if (st.Status == protocol.RunCompleted || o.New) && !(o.AdoptState && t.adopted && !o.New) {
 			for id := range st.ActiveTurns.All() {
-				if c := carrier(e.root, id); c != nil {
+				if c := leaseHolder(e.root, id); c != nil {
 					return t.free(st.ActiveTurns.At(id))
 				}
 			}
@@ -324,7 +324,7 @@ func (e *Local) Restart(ctx context.Context, o govern.RestartOptions) (rep gover
 			t.e.warn(fmt.Sprintf("%s does not match run %s: state.json takes precedence, and the session is rewritten", protocol.SessionFile, st.ID()))
 		}
 		for id, turn := range st.ActiveTurns.All() {
-			if carrier(e.root, id) != nil {
+			if leaseHolder(e.root, id) != nil {
 				return t.free(turn)
 			}
 			t.e.note(govern.Notice{Kind: govern.NoticeOutput, TurnID: id, Role: turn.AssignedRole, Text: fmt.Sprintf("the next step resumes turn %s of role %s (%s)", id, turn.AssignedRole, turn.Status)})

@@ -31,9 +31,9 @@ func (t *transaction) dispatch(ctx context.Context, o govern.StepOptions, id, di
 	}
 	l, err := takeLease(t.e.root, id, t.e.o.Owner, t.e.o.Now())
 	if err != nil {
-		if c := carrier(t.e.root, id); errors.Is(err, errCarried) && c != nil {
-			err = carried(turn, c)
-		} else if errors.Is(err, errCarried) {
+		if c := leaseHolder(t.e.root, id); errors.Is(err, errLeased) && c != nil {
+			err = leased(turn, c)
+		} else if errors.Is(err, errLeased) {
 			err = execution.Errorf(execution.CodeInvalidStateTransition, "turn %s: %w", id, err).WithHint("watch it: drawbar govern events -f")
 		}
 		return nil, nil, err

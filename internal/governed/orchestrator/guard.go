@@ -123,7 +123,7 @@ const survivorLimit = 5 * time.Second
 func (t *transaction) survivors() error {
 	for id, turn := range t.state().ActiveTurns.All() {
 		_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
-		if rt.Type == protocol.RuntimeManual || carrier(t.e.root, id) != nil {
+		if rt.Type == protocol.RuntimeManual || leaseHolder(t.e.root, id) != nil {
 			continue
 		}
 		if s, ok := t.e.o.Agents.(govern.Sweeper); ok && rt.Type == protocol.RuntimeAgent {

@@ -25,13 +25,13 @@ type lease struct {
 	path string
 }
 
-var errCarried = errors.New("the turn is being run by another process")
+var errLeased = errors.New("the turn is being run by another process")
 
 func leasePath(root, turn string) string {
 	return filepath.Join(root, filepath.FromSlash(protocol.LocksDir), "turn-"+turn+".lock")
 }
 
-// takeLease takes the lease of a turn, or fails at once with errCarried.
+// takeLease takes the lease of a turn, or fails at once with errLeased.
 func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 	path := leasePath(root, turn)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -45,7 +45,7 @@ func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 			return nil, fmt.Errorf("lease turn %s: %w", turn, err)
 		}
 		if !ok {
-			return nil, errCarried
+			return nil, errLeased
 		}
 		// The previous holder may have removed the file between our open and our lock: such a lock excludes nobody.
 		held, err := l.lock.Stat()
@@ -77,12 +77,12 @@ func (l *lease) release() error {
 	return errors.Join(err, l.lock.Unlock())
 }
 
-// anyCarried reports whether a turn of the project is running.
-func anyCarried(root string) bool {
+// anyLeased reports whether a turn of the project is running.
+func anyLeased(root string) bool {
 	leases, _ := filepath.Glob(leasePath(root, "*")) // the pattern is well formed
 	return slices.ContainsFunc(leases, func(path string) bool {
 		id := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "turn-"), ".lock")
-		return carrier(root, id) != nil
+		return leaseHolder(root, id) != nil
 	})
 }
 
@@ -90,8 +90,8 @@ func anyCarried(root string) bool {
 // inherited its open files for a moment.
 const deadHold = 2 * time.Second
 
-// carrier returns the process that runs a turn; nil if none does.
-func carrier(root, turn string) *govern.Carrier {
+// leaseHolder returns the process that runs a turn; nil if none does.
+func leaseHolder(root, turn string) *govern.Carrier {
 	path := leasePath(root, turn)
 	for end := time.Now().Add(deadHold); ; time.Sleep(5 * time.Millisecond) {
 		b, err := os.ReadFile(path)
@@ -111,8 +111,8 @@ func carrier(root, turn string) *govern.Carrier {
 	}
 }
 
-// carried is the error of a command for a turn that another process runs.
-func carried(turn *protocol.Turn, c *govern.Carrier) error {
+// leased is the error of a command for a turn that another process runs.
+func leased(turn *protocol.Turn, c *govern.Carrier) error {
 	return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s of role %s has been run by %s (process %d) since %s",
 		turn.TurnID, turn.AssignedRole, c.Owner, c.PID, c.Since.Local().Format(time.TimeOnly)).WithHint("watch it: drawbar govern events -f")
 }

@@ -26,7 +26,7 @@ func (t *transaction) clear(ctx context.Context) {
 		clearLease(filepath.Join(root, filepath.FromSlash(protocol.LocksDir), "ledger-"+id+".hold"))
 	}
 	for _, turn := range names(root, protocol.Dir, "dispatch-progress-", ".json") {
-		if carrier(root, turn) == nil {
+		if leaseHolder(root, turn) == nil {
 			_ = os.Remove(progressFile(root, turn))
 		}
 	}

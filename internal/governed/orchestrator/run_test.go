@@ -321,7 +321,7 @@ func TestManualTurnAcceptedElsewhere(t *testing.T) {
 		}
 		done <- r
 	}()
-	eventually(t, "the step waits", func() bool { return carrier(p.root, ready.TurnID) != nil })
+	eventually(t, "the step waits", func() bool { return leaseHolder(p.root, ready.TurnID) != nil })
 	p.write("work.txt", "by hand\n")
 	p.stage(ready.TurnID, handWritten(p, ready.TurnID, "work.txt"))
 	var last error
@@ -393,7 +393,7 @@ func TestLeaseOfTheDead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := carrier(root, "turn_1"); c == nil || c.PID != os.Getpid() {
+	if c := leaseHolder(root, "turn_1"); c == nil || c.PID != os.Getpid() {
 		t.Errorf("held by %+v", c)
 	}
 	if err := os.WriteFile(l.path, []byte(`{"pid":2147483646,"owner":"the dead"}`), 0o600); err != nil {
@@ -401,7 +401,7 @@ func TestLeaseOfTheDead(t *testing.T) {
 	}
 	free := time.AfterFunc(100*time.Millisecond, func() { _ = l.release() })
 	defer free.Stop()
-	if c := carrier(root, "turn_1"); c != nil {
+	if c := leaseHolder(root, "turn_1"); c != nil {
 		t.Errorf("held by %+v", c)
 	}
 }

@@ -73,7 +73,7 @@ func (e *Local) Status(_ context.Context) (govern.Status, error) {
 // turns adds the active turns to a status.
 func (e *Local) turns(s *govern.Status, st *protocol.State) {
 	for id, turn := range st.ActiveTurns.All() {
-		ts := govern.TurnStatus{Turn: *turn, Carrier: carrier(e.root, id), Staged: e.staged(turn)}
+		ts := govern.TurnStatus{Turn: *turn, Carrier: leaseHolder(e.root, id), Staged: e.staged(turn)}
 		if ts.Carrier != nil {
 			ts.Live = live(e.root, id)
 		} else if text := livingWorker(turn); text != "" {
@@ -88,7 +88,7 @@ func (e *Local) next(run governance.Run) string {
 	var turns []govern.TurnStatus
 	for id, turn := range run.State.ActiveTurns.All() {
 		ts := govern.TurnStatus{Turn: *turn, Staged: e.staged(turn)}
-		if c := carrier(e.root, id); c != nil && c.PID != os.Getpid() {
+		if c := leaseHolder(e.root, id); c != nil && c.PID != os.Getpid() {
 			ts.Carrier = c
 		}
 		turns = append(turns, ts)

@@ -68,7 +68,7 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 		return err
 	}
 	l, err := ledger.Open(ctx, e.root, ledger.Options{
-		Owner: cmp.Or(e.o.Owner, doing), Wait: e.o.LockWait, Crash: e.o.Crash, AdoptState: adopt, NoForeign: anyCarried(e.root),
+		Owner: cmp.Or(e.o.Owner, doing), Wait: e.o.LockWait, Crash: e.o.Crash, AdoptState: adopt, NoForeign: anyLeased(e.root),
 		Foreign:         func(sealed, now *protocol.State) error { return foreign(p.Config, sealed, now, adopt) },
 		ApplyCheckpoint: func(ctx context.Context, cp ledger.Checkpoint) error { return applyCheckpoint(ctx, work, cp) },
 	})

@@ -41,8 +41,8 @@ func export(app *cli.App) *cobra.Command {
 	var files bool
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write a run's record as one JSON document",
-		Long: "Write the record of a run as one JSON document, to standard output or to a new file. It contains what the record " +
-			"contains:\nconfiguration, state, turns, decisions, events, and whether the chain is intact.",
+		Long: "Write the record of a run as one JSON document, to standard output or to a new file:\nconfiguration, state, turns, " +
+			"decisions, events, and whether the chain is intact.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root, v, run, err := f.open(app, cmd)

@@ -75,8 +75,8 @@ func gates(app *cli.App) *cobra.Command {
 }
 
 func viewOf(app *cli.App, p *project.Project, run governance.Run, phase, id string, g protocol.Gate) (gateView, error) {
-	files, told, err := project.GateFiles(p.Root, p.Config, phase)
-	for _, w := range told {
+	files, warnings, err := project.GateFiles(p.Root, p.Config, phase)
+	for _, w := range warnings {
 		app.Warnf("%s", w)
 	}
 	st := run.State

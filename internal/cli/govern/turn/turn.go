@@ -205,7 +205,7 @@ func escalate(app *cli.App) *cobra.Command {
 
 func unblock(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "unblock [ESCALATION]", Short: "Resolve a request that the run waits for",
+		Use: "unblock [ESCALATION]", Short: "Resolve an escalation that blocks the run",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return view.Act(app, cmd, true, func(ctx context.Context, e govern.Engine) (govern.Report, error) {

@@ -29,7 +29,7 @@ func Normalize(c *protocol.Config) *protocol.Config {
 	}
 	for id, role := range c.Roles.All() {
 		if role.FirstEdition() {
-			n.Roles.Set(id, settle(&n, id, role))
+			n.Roles.Set(id, splitRole(&n, id, role))
 		}
 	}
 	if n.Routing == nil || n.Routing.Len() == 0 {
@@ -39,8 +39,8 @@ func Normalize(c *protocol.Config) *protocol.Config {
 	return &n
 }
 
-// settle moves the settings of a first-edition role into a runtime.
-func settle(c *protocol.Config, id string, role protocol.Role) protocol.Role {
+// splitRole moves the settings of a first-edition role into a runtime.
+func splitRole(c *protocol.Config, id string, role protocol.Role) protocol.Role {
 	rt := runtimeOfAdapter(role)
 	name := role.Adapter + "-" + id
 	have, taken := c.Runtimes.Get(name)

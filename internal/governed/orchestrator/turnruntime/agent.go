@@ -34,8 +34,8 @@ func (a *agentRuntime) Check(d Dispatch) error {
 	return err
 }
 
-// Carry runs the agent.
-func (a *agentRuntime) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error) {
+// Run runs the agent.
+func (a *agentRuntime) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error) {
 	order, err := a.prepare(ctx, d)
 	if err != nil {
 		return Outcome{}, err

@@ -63,7 +63,7 @@ func (l *lab) carry(t *testing.T, ctx context.Context, d Dispatch, w Watch) Outc
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := rt.Carry(ctx, d, w)
+	o, err := rt.Run(ctx, d, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +443,7 @@ func TestAgentIsNegotiatedFirst(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.says) || execution.CodeOf(err) != tt.code {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := rt.Carry(context.Background(), d, &watcher{}); err == nil {
+		if _, err := rt.Run(context.Background(), d, &watcher{}); err == nil {
 			t.Errorf("%s: it ran all the same", name)
 		}
 	}

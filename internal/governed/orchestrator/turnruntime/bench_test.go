@@ -21,7 +21,7 @@ func BenchmarkLocalCLI(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		o, err := rt.Carry(context.Background(), d, nil)
+		o, err := rt.Run(context.Background(), d, nil)
 		if err != nil || !o.Staged {
 			b.Fatalf("%+v %v", o, err)
 		}

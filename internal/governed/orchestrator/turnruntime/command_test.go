@@ -150,7 +150,7 @@ func TestCheckRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), "; ") {
 				t.Errorf("%v", err)
 			}
-			if _, again := rt.Carry(context.Background(), d, &watcher{}); again == nil {
+			if _, again := rt.Run(context.Background(), d, &watcher{}); again == nil {
 				t.Error("it was started all the same")
 			}
 			if _, err := os.Stat(filepath.Join(d.BundleDir, "evidence")); err == nil {

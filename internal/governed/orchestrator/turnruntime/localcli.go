@@ -39,8 +39,8 @@ func (l *localCLI) Check(d Dispatch) error {
 	return err
 }
 
-// Carry runs the program to its end.
-func (l *localCLI) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error) {
+// Run runs the program to its end.
+func (l *localCLI) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error) {
 	p, err := d.plan()
 	if err != nil {
 		return Outcome{}, err

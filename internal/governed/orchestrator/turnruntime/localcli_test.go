@@ -33,7 +33,7 @@ func carryBy(t *testing.T, ctx context.Context, agents govern.Agents, d Dispatch
 	if err := rt.Check(d); err != nil {
 		t.Fatal(err)
 	}
-	o, err := rt.Carry(ctx, d, w)
+	o, err := rt.Run(ctx, d, w)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,9 +28,9 @@ func (*manual) Check(d Dispatch) error {
 	return nil
 }
 
-// Carry prints instructions and waits for the result. An existing result is taken: a person who resumes a turn may have
+// Run prints instructions and waits for the result. An existing result is taken: a person who resumes a turn may have
 // written it already.
-func (m *manual) Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error) {
+func (m *manual) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error) {
 	if err := m.Check(d); err != nil {
 		return Outcome{}, err
 	}

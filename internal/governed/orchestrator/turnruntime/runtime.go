@@ -117,9 +117,9 @@ type Runtime interface {
 	// Check returns what would keep the turn from starting. It does not run the worker. The error is an
 	// *execution.Error.
 	Check(Dispatch) error
-	// Carry runs the turn to its end. The Outcome says what the worker did; the error is about this machine, such as a
+	// Run runs the turn to its end. The Outcome says what the worker did; the error is about this machine, such as a
 	// folder that cannot be written. When ctx ends, the worker is stopped and the Outcome says Cancelled.
-	Carry(ctx context.Context, d Dispatch, w Watch) (Outcome, error)
+	Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error)
 }
 
 // ProcessName is the name of a turn's program for process.EndSurvivors. It contains the project, because a copy of a

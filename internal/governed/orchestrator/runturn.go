@@ -26,7 +26,7 @@ func (e *Local) Step(ctx context.Context, o govern.StepOptions) (govern.Report, 
 			if o.NoWait && j.dispatch.Runtime.Type == protocol.RuntimeManual {
 				return e.ready(ctx, j)
 			}
-			out, err := e.carry(ctx, j)
+			out, err := e.runTurn(ctx, j)
 			if err != nil {
 				return govern.Report{}, errors.Join(err, j.lease.release())
 			}
@@ -83,9 +83,9 @@ func (e *Local) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// mayCarry checks the turn's runtime as it is now. In a worktree, the files that the runtime names must equal those of
+// mayRun checks the turn's runtime as it is now. In a worktree, the files that the runtime names must equal those of
 // the project, which the user has trusted.
-func (e *Local) mayCarry(j *job) error {
+func (e *Local) mayRun(j *job) error {
 	items := j.project.ItemsOf("runtimes", j.dispatch.RuntimeID)
 	if err := e.trusted(items); err != nil || j.dispatch.WorkDir == e.root {
 		return err
@@ -103,13 +103,13 @@ func (e *Local) mayCarry(j *job) error {
 	return nil
 }
 
-// carry runs the turn. No lock is held: it may take hours, and other processes use the record meanwhile.
-func (e *Local) carry(ctx context.Context, j *job) (turnruntime.Outcome, error) {
-	if err := e.mayCarry(j); err != nil {
+// runTurn runs the turn. No lock is held: it may take hours, and other processes use the record meanwhile.
+func (e *Local) runTurn(ctx context.Context, j *job) (turnruntime.Outcome, error) {
+	if err := e.mayRun(j); err != nil {
 		return turnruntime.Outcome{}, err
 	}
 	w := &watch{e: e, j: j}
-	out, err := j.runtime.Carry(ctx, j.dispatch, w)
+	out, err := j.runtime.Run(ctx, j.dispatch, w)
 	w.close()
 	if err != nil && ctx.Err() == nil {
 		var typed *execution.Error
