@@ -3,6 +3,8 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,7 +37,7 @@ func (r *Registry) CheckAuth(ctx context.Context, name string) (AuthReport, erro
 func (r *Registry) CheckAllAuth(ctx context.Context) []AuthReport {
 	r.mu.Lock()
 	records := make([]*record, 0, len(r.agents))
-	for _, name := range sortedKeys(r.agents) {
+	for _, name := range slices.Sorted(maps.Keys(r.agents)) {
 		records = append(records, r.agents[name])
 	}
 	r.mu.Unlock()

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,7 +101,7 @@ func (r *Registry) Installed(ctx context.Context) []InstalledInfo {
 	found := map[string]InstalledInfo{}
 	r.DetectEach(ctx, func(i InstalledInfo) { found[i.Agent] = i })
 	list := make([]InstalledInfo, 0, len(found))
-	for _, name := range sortedKeys(found) {
+	for _, name := range slices.Sorted(maps.Keys(found)) {
 		list = append(list, found[name])
 	}
 	return list
@@ -110,7 +112,7 @@ func (r *Registry) Installed(ctx context.Context) []InstalledInfo {
 func (r *Registry) DetectEach(ctx context.Context, fn func(InstalledInfo)) {
 	r.mu.Lock()
 	records := make([]*record, 0, len(r.agents))
-	for _, name := range sortedKeys(r.agents) {
+	for _, name := range slices.Sorted(maps.Keys(r.agents)) {
 		records = append(records, r.agents[name])
 	}
 	r.mu.Unlock()

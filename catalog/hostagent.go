@@ -35,7 +35,7 @@ const (
 func (r *Registry) DetectHost(ancestors []string) []HostAgent {
 	r.mu.Lock()
 	descriptors := make([]adapter.Descriptor, 0, len(r.agents))
-	for _, name := range sortedKeys(r.agents) {
+	for _, name := range slices.Sorted(maps.Keys(r.agents)) {
 		descriptors = append(descriptors, r.agents[name].descriptor)
 	}
 	r.mu.Unlock()

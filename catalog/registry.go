@@ -148,7 +148,7 @@ func (r *Registry) List() []Info {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := make([]Info, 0, len(r.agents))
-	for _, name := range sortedKeys(r.agents) {
+	for _, name := range slices.Sorted(maps.Keys(r.agents)) {
 		rec := r.agents[name]
 		d := rec.descriptor
 		list = append(list, Info{Agent: d.Name, DisplayName: d.DisplayName, Command: d.Command, MinVersion: d.MinVersion, Source: rec.source})
@@ -237,5 +237,3 @@ func (r *Registry) unknown(name string) error {
 	}
 	return e.WithHint("list the agents with: drawbar agents list")
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -67,7 +68,7 @@ func (f *faults) validate(d adapter.Descriptor) adapter.Adapter {
 			}
 		}
 	}
-	for _, key := range sortedKeys(d.HostMetadata) {
+	for _, key := range slices.Sorted(maps.Keys(d.HostMetadata)) {
 		if !isVariable(d.HostMetadata[key]) {
 			f.add("hostMetadata."+clip(key), "is not a valid variable name", strconv.Quote(clip(d.HostMetadata[key])), "letters, digits and _")
 		}
@@ -230,7 +231,7 @@ func call[T any](fn func() T) (v T, err error) {
 
 // collisions reports names of d that would refer to another agent or take a name from one.
 func (f *faults) collisions(d adapter.Descriptor, others map[string]adapter.Descriptor) {
-	for _, other := range sortedKeys(others) {
+	for _, other := range slices.Sorted(maps.Keys(others)) {
 		if other == d.Name {
 			continue
 		}

@@ -18,8 +18,8 @@ import (
 // an undeclared one is refused.
 func declaredChecks() []Check {
 	return append([]Check{
-		{Name: "resume", Spec: "declared: a session can be resumed", Run: resume},
-		{Name: "fork", Spec: "declared: a session can be forked", Run: fork},
+		{Name: "resume", Spec: "declared: a session can be resumed", Run: remembered(false)},
+		{Name: "fork", Spec: "declared: a session can be forked", Run: remembered(true)},
 		{Name: "ephemeral", Spec: "declared: noSession leaves nothing to resume", Run: ephemeral},
 		{Name: "approval-yolo", Spec: "declared: yolo approves without asking", Run: approvalYolo},
 		{Name: "approval-deny", Spec: "declared: deny refuses without asking", Run: approvalDeny},
@@ -39,26 +39,38 @@ func declaredChecks() []Check {
 	}, verbChecks()...)
 }
 
-func resume(ctx context.Context, s Subject) error {
-	if !s.capabilities().Agent.CanResume {
-		t := s.trial(Simple)
-		t.req.Run.SessionID = "some-session"
-		return s.refuses(ctx, t, "sessionResume")
+// remembered returns the check that a session can be resumed or, with forked, be forked.
+func remembered(forked bool) func(context.Context, Subject) error {
+	return func(ctx context.Context, s Subject) error {
+		can, lack := s.capabilities().Agent.CanResume, "sessionResume"
+		if forked {
+			can, lack = s.capabilities().Agent.CanFork, "sessionFork"
+		}
+		in := func(sc Scenario, id string) *trial {
+			t := s.trial(sc)
+			if forked {
+				t.req.Run.ForkSessionID = id
+			} else {
+				t.req.Run.SessionID = id
+			}
+			return t
+		}
+		if !can {
+			return s.refuses(ctx, in(Simple, "some-session"), lack)
+		}
+		if err := s.need(Simple, Remember); err != nil {
+			return err
+		}
+		first, err := s.session(ctx)
+		if err != nil {
+			return err
+		}
+		second, err := in(Remember, first.result.SessionID).run(ctx, s)
+		if err != nil {
+			return err
+		}
+		return remembers(s, first, second, forked)
 	}
-	if err := s.need(Simple, Remember); err != nil {
-		return err
-	}
-	first, err := s.session(ctx)
-	if err != nil {
-		return err
-	}
-	t := s.trial(Remember)
-	t.req.Run.SessionID = first.result.SessionID
-	second, err := t.run(ctx, s)
-	if err != nil {
-		return err
-	}
-	return remembers(s, first, second, false)
 }
 
 // session runs Simple and requires a session.
@@ -87,28 +99,6 @@ func remembers(s Subject, first, second seen, forked bool) error {
 		return errors.New("session_start does not report that the session was resumed")
 	}
 	return nil
-}
-
-func fork(ctx context.Context, s Subject) error {
-	if !s.capabilities().Agent.CanFork {
-		t := s.trial(Simple)
-		t.req.Run.ForkSessionID = "some-session"
-		return s.refuses(ctx, t, "sessionFork")
-	}
-	if err := s.need(Simple, Remember); err != nil {
-		return err
-	}
-	first, err := s.session(ctx)
-	if err != nil {
-		return err
-	}
-	t := s.trial(Remember)
-	t.req.Run.ForkSessionID = first.result.SessionID
-	second, err := t.run(ctx, s)
-	if err != nil {
-		return err
-	}
-	return remembers(s, first, second, true)
 }
 
 func ephemeral(ctx context.Context, s Subject) error {

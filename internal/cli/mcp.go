@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/exactjson"
@@ -36,7 +38,7 @@ func ReadMCP(flag, path string) ([]execution.MCPServer, error) {
 		return nil, Usage("%s %s names no servers", flag, path).WithHint(mcpForm)
 	}
 	var list []execution.MCPServer
-	for _, name := range SortedKeys(doc.Servers) {
+	for _, name := range slices.Sorted(maps.Keys(doc.Servers)) {
 		var s server
 		if err := strict(doc.Servers[name], &s); err != nil {
 			return nil, Usage("%s %s: server %s: %v", flag, path, name, err).WithHint(mcpForm)

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -14,6 +12,3 @@ func Words[T ~string](list []T) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-// SortedKeys returns the keys of a map in order.
-func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

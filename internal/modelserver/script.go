@@ -2,7 +2,8 @@ package modelserver
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,14 +56,7 @@ type Script struct {
 }
 
 // IDs returns the ids of the named scripts, sorted.
-func (s *Script) IDs() []string {
-	ids := make([]string, 0, len(s.named))
-	for id := range s.named {
-		ids = append(ids, id)
-	}
-	sort.Strings(ids)
-	return ids
-}
+func (s *Script) IDs() []string { return slices.Sorted(maps.Keys(s.named)) }
 
 // conversation is a list of turns and its settings.
 type conversation struct {
@@ -180,7 +174,7 @@ func (f *faults) script(root *node) *Script {
 	s := &Script{named: map[string]*conversation{}}
 	top := f.conversation(o, &conversation{usage: defaultUsage}, "")
 	scripts := f.object(o["scripts"])
-	for _, id := range sortedKeys(scripts) {
+	for _, id := range slices.Sorted(maps.Keys(scripts)) {
 		n := scripts[id]
 		if !scriptID().MatchString(id) {
 			f.add(n.path, "id must be letters, digits, dot, dash and underscore, up to 100")
@@ -197,15 +191,6 @@ func (f *faults) script(root *node) *Script {
 		f.add("", `has no turns; give "turns" or "scripts"`)
 	}
 	return s
-}
-
-func sortedKeys(m map[string]*node) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 // conversation reads the members o of a script at path; missing defaults and side come from outer.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -169,7 +171,7 @@ func (f *faults) failure(o map[string]*node, t *turn) {
 	}
 	if n := o["headers"]; n != nil {
 		h := f.object(n)
-		for _, key := range sortedKeys(h) {
+		for _, key := range slices.Sorted(maps.Keys(h)) {
 			value := f.str(h[key])
 			switch name := http.CanonicalHeaderKey(key); {
 			case !validHeader(key, value):

@@ -3,7 +3,9 @@ package process
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -79,11 +81,7 @@ func (t tree) find() []int {
 			}
 		}
 	}
-	found := make([]int, 0, len(member))
-	for pid := range member {
-		found = append(found, pid)
-	}
-	return found
+	return slices.Collect(maps.Keys(member))
 }
 
 // hasMark searches the arguments and the environment of a process, which the system stores together.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -123,12 +124,7 @@ func (c *Config) misspelt(v *Validation, f File) {
 		}
 	}
 	free := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return m[k] != nil })
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if slices.Contains(known, k) || strings.HasPrefix(k, "$") {
 			continue
 		}

@@ -2,8 +2,6 @@ package session
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
@@ -135,5 +133,3 @@ func (d *comparison) replace(a, b adapter.Session, removed, added []int) {
 		d.Operations = append(d.Operations, sessions.Operation{Type: sessions.Added, IndexA: -1, IndexB: j, MessageB: &b.Messages[j]})
 	}
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -144,7 +146,7 @@ func decoded(input json.RawMessage) string {
 				walk(e)
 			}
 		case map[string]any:
-			for _, k := range sortedKeys(v) {
+			for _, k := range slices.Sorted(maps.Keys(v)) {
 				b.WriteString(k)
 				b.WriteString(": ")
 				walk(v[k])

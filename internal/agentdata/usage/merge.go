@@ -2,6 +2,7 @@ package usage
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -145,11 +146,7 @@ func distribute(all, statements []call, names *table, price func(int32) *executi
 			sessions[all[i].session] = append(sessions[all[i].session], i)
 		}
 	}
-	order := make([]part, 0, len(sums))
-	for p := range sums {
-		order = append(order, p)
-	}
-	slices.SortFunc(order, func(a, b part) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.model, b.model)) })
+	order := slices.SortedFunc(maps.Keys(sums), func(a, b part) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.model, b.model)) })
 	for _, p := range order {
 		// Copies within the session count once, by the one that counts in the end, and every copy is given the price.
 		copies := map[adapter.UsageKey][]int{}

@@ -263,7 +263,7 @@ func drift(app *cli.App) []check {
 		}
 	}
 	var list []check
-	for _, a := range cli.SortedKeys(unknown) {
+	for _, a := range slices.Sorted(maps.Keys(unknown)) {
 		list = append(list, check{a + " output", note, fmt.Sprintf("%d lines of recent runs could not be parsed", unknown[a]), "drawbar run " + a + " --debug shows them"})
 	}
 	return list

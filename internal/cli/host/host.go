@@ -2,6 +2,8 @@
 package host
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/catalog"
@@ -45,7 +47,7 @@ func New(app *cli.App) *cobra.Command {
 						where = "which runs inside"
 					}
 					app.Printf("%s %s (%s confidence: %s)\n", where, h.Agent, h.Confidence, strings.Join(h.Signals, ", "))
-					for _, k := range cli.SortedKeys(h.Metadata) {
+					for _, k := range slices.Sorted(maps.Keys(h.Metadata)) {
 						app.Printf("  %s: %s\n", k, h.Metadata[k])
 					}
 				}

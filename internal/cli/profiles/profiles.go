@@ -4,6 +4,8 @@ package profiles
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -117,7 +119,7 @@ func printOptions(app *cli.App, run execution.RunOptions) {
 		return
 	}
 	w := app.Table()
-	for _, k := range cli.SortedKeys(o) {
+	for _, k := range slices.Sorted(maps.Keys(o)) {
 		fmt.Fprintf(w, "%s\t%s\n", k, o[k])
 	}
 	w.Flush()

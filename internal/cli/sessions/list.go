@@ -2,6 +2,8 @@ package sessions
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -197,7 +199,7 @@ func problems(app *cli.App, list []adapter.SessionProblem) {
 			app.Warnf("%s", p.String())
 		}
 	}
-	for _, path := range cli.SortedKeys(told) {
+	for _, path := range slices.Sorted(maps.Keys(told)) {
 		if n := told[path] - maxProblems; n > 0 {
 			app.Warnf("%s: %d more such lines; --json lists them", path, n)
 		}

@@ -2,6 +2,8 @@ package sessions
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -81,7 +83,7 @@ func (p *printer) session(s adapter.Session) {
 			cli.Count(u.Cached), cli.Count(u.CacheWrite), money(s.SessionSummary), source(s.SessionSummary))
 	}
 	problems(p.app, s.Problems)
-	for _, kind := range cli.SortedKeys(s.UnknownRecords) {
+	for _, kind := range slices.Sorted(maps.Keys(s.UnknownRecords)) {
 		p.app.Notef("%d records of the unknown type %q are not shown", s.UnknownRecords[kind], cli.Printable(kind))
 	}
 }

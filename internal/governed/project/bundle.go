@@ -1,9 +1,11 @@
 package project
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -74,7 +76,7 @@ func WriteBundle(root string, b Bundle) error {
 	if err := setAside(dir, attemptOf(b.Files[prompt.AssignmentFile])); err != nil {
 		return bundleError("write", b.TurnID, err)
 	}
-	for _, name := range sortedNames(b.Files) {
+	for _, name := range slices.Sorted(maps.Keys(b.Files)) {
 		if err := atomicfile.WriteIn(dir, name, b.Files[name], 0o644, false); err != nil {
 			return bundleError("write", b.TurnID, err)
 		}
@@ -256,6 +258,6 @@ func readDir(r *os.Root, name string) ([]fs.DirEntry, error) {
 	}
 	defer f.Close()
 	entries, err := f.ReadDir(-1)
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return compareNames(a.Name(), b.Name()) })
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return entries, err
 }

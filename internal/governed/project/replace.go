@@ -1,10 +1,10 @@
 package project
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,7 +21,7 @@ func WriteFiles(root string, files map[string][]byte) error {
 		return execution.Errorf(execution.CodeConfig, "write into %s: %w", root, err)
 	}
 	defer func() { _ = r.Close() }() // its files are closed one by one
-	for _, name := range sortedNames(files) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := r.MkdirAll(filepath.FromSlash(path.Dir(name)), 0o755); err != nil {
 			return execution.Errorf(execution.CodeConfig, "write %s: %w", name, err)
 		}
@@ -49,15 +49,3 @@ func attemptOf(assignment []byte) int {
 	}
 	return max(0, a.Attempt)
 }
-
-func sortedNames(files map[string][]byte) []string {
-	names := make([]string, 0, len(files))
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, compareNames)
-	return names
-}
-
-// compareNames compares bytewise, as the manifest does.
-func compareNames(a, b string) int { return cmp.Compare(a, b) }

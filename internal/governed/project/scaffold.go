@@ -317,12 +317,7 @@ func (b *builder) build(c *protocol.Config, files map[string]string) error {
 			return err
 		}
 	}
-	names := make([]string, 0, len(files))
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := b.add(name, files[name]); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -261,7 +262,7 @@ func (w *Workspace) rebase(ctx context.Context, p Prepared) (Prepared, error) {
 		}
 	}
 	var list []entryChange
-	for _, path := range sortedKeys(own) {
+	for _, path := range slices.Sorted(maps.Keys(own)) {
 		if _, ok := since[path]; !ok {
 			list = append(list, entryChange{path, own[path].newMode, own[path].newID})
 		}

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -20,7 +21,7 @@ func (w *Workspace) Baseline(ctx context.Context) (protocol.Baseline, error) {
 			return b, w.wrap("record the baseline", err)
 		}
 		if b.Detail.Walked = whole; whole {
-			for _, p := range sortedKeys(files) {
+			for _, p := range slices.Sorted(maps.Keys(files)) {
 				b.DirtySnapshot.Set(p, files[p].marker)
 			}
 		}

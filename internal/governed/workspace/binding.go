@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,7 +120,7 @@ func bindSettings(all *protocol.Ordered[string], settings []setting, name func(s
 		}
 		values[maskedKey(s.key)] += shown(s.key, s.value) + " (" + where + ")\n"
 	}
-	for _, key := range sortedKeys(values) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		all.Set(bindSetting+key, strings.TrimSuffix(values[key], "\n"))
 	}
 	return files

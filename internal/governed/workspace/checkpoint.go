@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -151,7 +152,7 @@ func (w *Workspace) fill(ctx context.Context, index *privateIndex, parent string
 		}
 	})
 	defer reading.Wait()
-	for _, path := range sortedKeys(r.Files) {
+	for _, path := range slices.Sorted(maps.Keys(r.Files)) {
 		full, err := w.full(path)
 		if err != nil {
 			return err

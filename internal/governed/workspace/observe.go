@@ -371,7 +371,7 @@ func (w *Workspace) observeFiles(ctx context.Context, base protocol.Baseline) (O
 	if !whole {
 		return o, nil
 	}
-	for _, p := range sortedKeys(found) {
+	for _, p := range slices.Sorted(maps.Keys(found)) {
 		switch was, ok := base.DirtySnapshot.Get(p); {
 		case !ok:
 			o.Files = append(o.Files, FileChange{Path: p, Action: Created, Marker: found[p].marker})

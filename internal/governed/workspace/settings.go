@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func (w *Workspace) neutral(ctx context.Context, dir string, env []string) ([]st
 	}
 	found := drivers(all)
 	var off []string
-	for _, name := range sortedKeys(found) {
+	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if w.filters[name] == found[name] {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 
@@ -70,8 +69,6 @@ func (w *Workspace) walk(ctx context.Context) (found map[string]mark, whole bool
 	found, err = marks(ctx, w.root, paths, false)
 	return found, err == nil, err
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func compare(a, b string) int { return cmp.Compare(a, b) }
 
