@@ -57,9 +57,6 @@ func (o *Ordered[V]) Keys() []string { return slices.Clone(o.keys) }
 // Len is the number of keys.
 func (o *Ordered[V]) Len() int { return len(o.keys) }
 
-// Index is the position of a key, or -1.
-func (o *Ordered[V]) Index(key string) int { return slices.Index(o.keys, key) }
-
 // All yields keys and values in order.
 func (o *Ordered[V]) All() iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {

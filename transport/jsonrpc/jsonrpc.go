@@ -14,11 +14,8 @@ const Version = "2.0"
 
 // Error codes of JSON-RPC.
 const (
-	CodeParseError     = -32700
-	CodeInvalidRequest = -32600
 	CodeMethodNotFound = -32601
 	CodeInvalidParams  = -32602
-	CodeInternalError  = -32603
 )
 
 // Message is a request, a notification (without ID), or a reply (without Method). Nil parts are omitted.

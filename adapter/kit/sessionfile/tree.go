@@ -32,13 +32,6 @@ func (c *Conversation) Link(id, parent string, message *adapter.SessionMessage, 
 	t.nodes = append(t.nodes, treeNode{id: id, parent: parent, message: message, prompt: message != nil && message.Role == adapter.RoleUser})
 }
 
-// Leaf names the record that ends the conversation, if the agent states it.
-func (c *Conversation) Leaf(id string) {
-	if i, ok := c.tree.at[id]; ok {
-		c.tree.leaf = i
-	}
-}
-
 // prune marks the messages of abandoned branches. The prompt decides for everything after it, because results of
 // concurrent tool calls have different parents and do not lie on each other's paths.
 func (t *tree) prune() {

@@ -98,12 +98,6 @@ func Open(tools []execution.Tool, handle Handler) (*Server, error) {
 	return s, nil
 }
 
-// URL returns the server's address.
-func (s *Server) URL() string { return s.url }
-
-// Token returns the bearer token that every request must carry. It is a secret of the run.
-func (s *Server) Token() string { return s.token }
-
 // MCPServer describes the server as one to attach to a run.
 func (s *Server) MCPServer(name string) execution.MCPServer {
 	return execution.MCPServer{Name: name, Transport: execution.MCPStreamableHTTP, URL: s.url,

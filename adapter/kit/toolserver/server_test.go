@@ -100,8 +100,8 @@ func call(t *testing.T, c *mcp.ClientSession, name string, args any) (text strin
 
 func TestListedAsGiven(t *testing.T) {
 	s := open(t, nil)
-	if m := s.MCPServer("x"); m.Name != "x" || m.Transport != execution.MCPStreamableHTTP || m.URL != s.URL() ||
-		m.Headers["Authorization"] != "Bearer "+s.Token() || !strings.HasPrefix(m.URL, "http://127.0.0.1:") || len(s.Token()) != 64 {
+	if m := s.MCPServer("x"); m.Name != "x" || m.Transport != execution.MCPStreamableHTTP || m.URL != s.url ||
+		m.Headers["Authorization"] != "Bearer "+s.token || !strings.HasPrefix(m.URL, "http://127.0.0.1:") || len(s.token) != 64 {
 		t.Errorf("got %+v", m)
 	}
 	list, err := mustConnect(t, s).ListTools(t.Context(), nil)
@@ -208,8 +208,8 @@ func TestToken(t *testing.T) {
 	}
 	defer other.Close()
 	for name, value := range map[string]string{
-		"no token": "", "no scheme": s.Token(), "another scheme": "Basic " + s.Token(), "the token of another run": "Bearer " + other.Token(),
-		"a part": "Bearer " + s.Token()[:63], "more": "Bearer " + s.Token() + "0", "empty": "Bearer ",
+		"no token": "", "no scheme": s.token, "another scheme": "Basic " + s.token, "the token of another run": "Bearer " + other.token,
+		"a part": "Bearer " + s.token[:63], "more": "Bearer " + s.token + "0", "empty": "Bearer ",
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := s.MCPServer("x")
@@ -220,7 +220,7 @@ func TestToken(t *testing.T) {
 			if _, err := connect(t, m); err == nil {
 				t.Error("connected")
 			}
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL(), strings.NewReader(
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(
 				`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{}}}`))
 			req.Header.Set("Content-Type", "application/json")
 			req.Header.Set("Accept", "application/json, text/event-stream")
@@ -354,7 +354,7 @@ func TestStrangersTakeNoMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	address := strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/mcp")
+	address := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/mcp")
 	runtime.GC()
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -380,11 +380,11 @@ func TestStrangersTakeNoMemory(t *testing.T) {
 			_, _ = io.WriteString(c, head+"Content-Length: 60000000\r\n\r\n"+strings.Repeat("x", 256<<10))
 		}
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/none", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/none", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+s.Token())
+	req.Header.Set("Authorization", "Bearer "+s.token)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {

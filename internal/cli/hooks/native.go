@@ -193,15 +193,7 @@ func (c *command) installCommand() *cobra.Command {
 The rest of that file stays the same, byte for byte. If you give a command, it is registered first, as with "drawbar hooks add".`,
 		Args: cli.Args(cobra.RangeArgs(2, 3)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entry, n, err := c.native(args[0])
-			if err != nil {
-				return err
-			}
-			e, err := event(entry, n, args[1])
-			if err != nil {
-				return err
-			}
-			place, err := c.nativePlace(entry, n, e)
+			entry, e, place, err := c.target(args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -225,22 +217,29 @@ The rest of that file stays the same, byte for byte. If you give a command, it i
 	return cmd
 }
 
-// nativePlace returns the place of an event's hook in the scope of --scope.
-func (c *command) nativePlace(entry catalog.Entry, n adapter.NativeHooks, e adapter.NativeHook) (adapter.HookPlace, error) {
+// target finds an agent, one of its events, and the place of that event's hook in the scope of --scope.
+func (c *command) target(agent, name string) (entry catalog.Entry, e adapter.NativeHook, place adapter.HookPlace, err error) {
+	entry, n, err := c.native(agent)
+	if err != nil {
+		return entry, e, place, err
+	}
+	if e, err = event(entry, n, name); err != nil {
+		return entry, e, place, err
+	}
 	cwd, err := c.app.ProjectDir()
 	if err != nil {
-		return adapter.HookPlace{}, err
+		return entry, e, place, err
 	}
 	scope, err := cli.Scope(c.scope)
 	if err != nil {
-		return adapter.HookPlace{}, err
+		return entry, e, place, err
 	}
 	program, err := self()
 	if err != nil {
-		return adapter.HookPlace{}, err
+		return entry, e, place, err
 	}
 	line := hookrelay.Shell(runtime.GOOS, []string{program}) + hook.Mark(entry.Descriptor.Name, e.Name)
-	return n.PlaceHook(adapter.OSHost(cliagent.Spawn), cmp.Or(scope, adapter.ScopeGlobal), cwd, e.Name, line), nil
+	return entry, e, n.PlaceHook(adapter.OSHost(cliagent.Spawn), cmp.Or(scope, adapter.ScopeGlobal), cwd, e.Name, line), nil
 }
 
 // self returns how a shell can call this program: by name if PATH leads to it, otherwise by path.
@@ -307,15 +306,7 @@ func (c *command) install(ctx context.Context, entry catalog.Entry, place adapte
 func (c *command) uninstallCommand() *cobra.Command {
 	return &cobra.Command{Use: "uninstall AGENT EVENT", Short: "Stop an agent from calling Drawbar at an event", Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entry, n, err := c.native(args[0])
-			if err != nil {
-				return err
-			}
-			e, err := event(entry, n, args[1])
-			if err != nil {
-				return err
-			}
-			place, err := c.nativePlace(entry, n, e)
+			entry, e, place, err := c.target(args[0], args[1])
 			if err != nil {
 				return err
 			}
