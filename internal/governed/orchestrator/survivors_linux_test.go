@@ -21,9 +21,12 @@ func TestProcessesOfADeadTurnEnd(t *testing.T) {
 		t.Fatalf("%+v, %v", rep, err)
 	}
 	name := turnruntime.ProcessName(j.dispatch.Root, j.dispatch.Turn.TurnID)
-	left, err := process.Start(context.Background(), process.Spec{Path: "/bin/sh", Args: []string{"-c", "sleep 60"}, Dir: p.root, Env: []string{"PATH=/usr/bin:/bin"},
+	left, err := process.Start(context.Background(), process.Spec{Path: "/bin/sh", Args: []string{"-c", "echo up; exec sleep 60"}, Dir: p.root, Env: []string{"PATH=/usr/bin:/bin"},
 		KeepStdin: true, Run: name})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := left.Next(t.Context()); err != nil { // it is not about to become a process of another name
 		t.Fatal(err)
 	}
 	if _, err := p.engine().Escalate(t.Context(), govern.EscalateOptions{Reason: "look"}); err != nil {
