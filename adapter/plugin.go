@@ -29,6 +29,7 @@ type PluginOptions struct {
 const (
 	PluginDirectory = "skill-directory" // a folder with skills, commands, hooks and servers
 	PluginExtension = "extension"       // a folder with a manifest, skills, commands and servers
+	PluginPackage   = "npm-package"     // a package with a manifest, skills, commands and code
 )
 
 // InstalledPlugin is an installed plugin of an agent.

@@ -280,24 +280,26 @@ func (g *hooking) failed(e execution.Event, id, name string) (list []execution.E
 	return append(list, e)
 }
 
-// unmentioned returns the events of denied calls that the agent does not mention. For a call that it has shown,
-// the agent may still report the outcome until the end of the turn.
+// unmentioned returns the events of denied calls that the agent does not mention. For a call that it names, the agent
+// may still report the call or its outcome until the end of the turn: the hook may be asked before the event of the
+// call arrives here.
 func (g *hooking) unmentioned(end bool) []execution.Event {
 	var list []execution.Event
 	var wait []denial
 	for _, d := range g.denied {
-		if id := g.open(d.call); id != "" {
-			if !end {
-				wait = append(wait, d)
-				continue
-			}
+		id := g.open(d.call)
+		if !end && (id != "" || d.call.ToolCallID != "") {
+			wait = append(wait, d)
+			continue
+		}
+		if id != "" {
 			list = append(list, g.tellDenial(&d, id)...)
 			list = append(list, execution.Event{Body: execution.ToolError{ToolCallID: id, ToolName: g.calls[id].name, Error: d.why}, Origin: originHook})
 			delete(g.calls, id)
 			continue
 		}
 		g.count++
-		id := cmp.Or(d.call.ToolCallID, fmt.Sprintf("%s-denied-%d", g.run.ID(), g.count))
+		id = cmp.Or(d.call.ToolCallID, fmt.Sprintf("%s-denied-%d", g.run.ID(), g.count))
 		input := d.call.Data.ToolInput
 		if len(input) == 0 {
 			input = json.RawMessage("{}")

@@ -7,5 +7,6 @@ import (
 	_ "github.com/drawbar/drawbar/adapter/codex"   // registers codex
 	_ "github.com/drawbar/drawbar/adapter/copilot" // registers copilot
 	_ "github.com/drawbar/drawbar/adapter/gemini"  // registers gemini
+	_ "github.com/drawbar/drawbar/adapter/pi"      // registers pi
 	_ "github.com/drawbar/drawbar/adapter/qwen"    // registers qwen
 )

@@ -13,10 +13,24 @@ import (
 	"strings"
 )
 
+// mentions matches the agents' names where a word begins; a name of a few letters is a whole word.
+func mentions(agents []string) *regexp.Regexp {
+	var parts []string
+	for _, name := range agents {
+		title := strings.ToUpper(name[:1]) + name[1:]
+		if len(name) > 4 {
+			parts = append(parts, `(?:^|[^A-Za-z])(?i:`+name+`)`, `[a-z]`+title)
+			continue
+		}
+		parts = append(parts, `(?:^|[^A-Za-z])(?i:`+name+`)(?:[^A-Za-z]|$)`, `(?:^|[^A-Za-z])`+name+`[A-Z]`, `[a-z]`+title+`(?:[^a-z]|$)`)
+	}
+	return regexp.MustCompile(strings.Join(parts, "|"))
+}
+
 // Named lists where code below fsys names an agent, as file to the names: in what it declares, and in texts of one word. Texts of
 // several words are for people. Left out are tests, and the folder below adapter that has the agent's name.
 func Named(fsys fs.FS, agents []string) (map[string][]string, error) {
-	pattern := regexp.MustCompile(`(?i)` + strings.Join(agents, "|"))
+	pattern := mentions(agents)
 	found := map[string][]string{}
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {

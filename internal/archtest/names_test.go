@@ -73,13 +73,17 @@ func TestNamed(t *testing.T) {
 		"b/b_test.go":           {Data: []byte("package b\n\nvar bird = 1\n")},
 		"adapter/bird/bird.go":  {Data: []byte("package bird\n\nvar bird = \"bird\"\n")},
 		"adapter/other/o.go":    {Data: []byte("package other\n\nvar aBird int\n")},
+		"d/d.go":                {Data: []byte("package d\n\nvar owlPath, theOwl, OWL, bowl, owlet, weirdo int\n")},
 		"c/testdata/bird/bi.go": {Data: []byte("package bird\n\nvar bird int\n")},
 	}
-	found, err := Named(tree, []string{"bird"})
+	found, err := Named(tree, []string{"bird", "owl"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != 3 || found["a/a.go"][0] != "birdSong" || found["b/b.go"][0] != "Bird_x" || found["adapter/other/o.go"][0] != "aBird" {
+	if got := strings.Join(found["d/d.go"], " "); got != "owlPath theOwl OWL" {
+		t.Errorf("got %s", got)
+	}
+	if len(found) != 4 || found["a/a.go"][0] != "birdSong" || found["b/b.go"][0] != "Bird_x" || found["adapter/other/o.go"][0] != "aBird" {
 		t.Errorf("got %v", found)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // Folders describes where an agent reads skills and sub-agents: the folders skills and agents below its settings.
 type Folders struct {
-	Suffix      string   // of a sub-agent's file
+	Suffix      string   // of a sub-agent's file; empty for an agent without sub-agents
 	Also        []string // other folders with skills, in the home directory and in a project
 	AlsoProject []string // other folders in a project only
 	Note        string   // condition for those of a project
@@ -34,6 +34,9 @@ func (SkillsOf[D]) SkillFolder(h adapter.Host, scope adapter.ConfigScope, dir st
 // SubagentFolder returns where the agent reads sub-agents.
 func (SkillsOf[D]) SubagentFolder(h adapter.Host, scope adapter.ConfigScope, dir string) (adapter.Folder, bool) {
 	t := of[D]()
+	if t.Skills.Suffix == "" {
+		return adapter.Folder{}, false
+	}
 	f := t.folder(h, scope, dir, "agents")
 	f.Suffix = t.Skills.Suffix
 	return f, true

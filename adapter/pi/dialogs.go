@@ -1,0 +1,193 @@
+package pi
+
+import (
+	_ "embed"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+// gate is the extension through which Pi asks for permission: it has no approvals of its own. It asks by a dialog
+// whose title is gateTitle, and about reading only if everything is asked.
+//
+//go:embed gate.js
+var gate string
+
+const gateTitle = "drawbar:tool"
+
+// gateFile returns the extension of a run.
+func gateFile(all bool) []byte {
+	if all {
+		return []byte(gate)
+	}
+	b, err := json.Marshal(reading)
+	if err != nil {
+		panic(err) // strings always encode
+	}
+	return []byte(strings.Replace(gate, "const free = [];", "const free = "+string(b)+";", 1))
+}
+
+// question is a dialog that Pi waits for.
+type question struct {
+	id     string
+	method string // select, confirm, input, editor; empty for the gate's
+	order  int
+	tool   string
+	call   string
+}
+
+// reply is the answer to a dialog.
+type reply struct {
+	Type      string  `json:"type"`
+	ID        string  `json:"id"`
+	Value     *string `json:"value,omitempty"`
+	Confirmed *bool   `json:"confirmed,omitempty"`
+	Cancelled bool    `json:"cancelled,omitempty"`
+}
+
+func answerTo(q question) reply { return reply{Type: "extension_ui_response", ID: q.id} }
+
+type gateForm struct {
+	_               jsonscan.Camel
+	ID, Tool, Input jsonscan.Value
+}
+
+var gateShape jsonscan.Shape[gateForm]
+
+// dialog handles what an extension shows or asks. A dialog waits for its reply; everything else does not.
+func (p *parser) dialog(s *cliagent.Sink) bool {
+	q := question{id: p.v.ID.Str(), method: p.v.Method.Str(), order: p.asked}
+	p.asked++
+	title := p.v.Title.Str()
+	switch q.method {
+	case "notify":
+		level := execution.DebugInfo
+		if kind := p.v.NotifyType.Str(); kind == "warning" || kind == "error" {
+			level = execution.DebugWarn
+		}
+		s.Emit(execution.Debug{Level: level, Message: "pi: " + p.v.Message.Str()})
+		return true
+	case "setStatus", "setWidget", "setTitle", "set_editor_text":
+		return true
+	case "select", "confirm", "input", "editor":
+	default:
+		return false
+	}
+	if q.id == "" {
+		return false
+	}
+	if !p.running || p.aborted {
+		r := answerTo(q)
+		r.Cancelled = true
+		send(s, r)
+		return true
+	}
+	if q.method == "input" && title == gateTitle {
+		return p.permit(q, s)
+	}
+	id := execution.QuestionID(q.id)
+	p.questions[id] = q
+	switch q.method {
+	case "confirm":
+		s.Emit(execution.ApprovalRequired{ID: id, Action: title, Detail: p.v.Message.Str(), Risk: execution.RiskMedium})
+	case "select":
+		var options []string
+		for _, o := range p.v.Options.Array {
+			options = append(options, o.Str())
+		}
+		s.Emit(execution.InputRequired{ID: id, Question: title, Context: "one of: " + strings.Join(options, ", "), Source: execution.InputFromAgent})
+	case "input":
+		s.Emit(execution.InputRequired{ID: id, Question: title, Context: p.v.Placeholder.Str(), Source: execution.InputFromAgent})
+	case "editor":
+		s.Emit(execution.InputRequired{ID: id, Question: title, Context: p.v.Prefill.Str(), Source: execution.InputFromAgent})
+	}
+	return true
+}
+
+// permit asks whether a tool may run.
+func (p *parser) permit(q question, s *cliagent.Sink) bool {
+	var v gateForm
+	asked, err := jsonscan.Parse([]byte(p.v.Placeholder.Str()))
+	if err != nil || !gateShape.From(asked, &v) {
+		return false
+	}
+	q.method, q.tool, q.call = "", v.Tool.Str(), v.ID.Str()
+	p.calls.Called(p.calls.Start(q.call, q.tool, "", s), v.Input, s)
+	id := execution.QuestionID(q.id)
+	p.questions[id] = q
+	action, risk := "use the tool "+q.tool, execution.RiskMedium
+	switch {
+	case q.tool == "bash" || q.tool == "powershell":
+		action, risk = "run a command", execution.RiskHigh
+	case q.tool == "write" || q.tool == "edit":
+		action = "change files"
+	case slices.Contains(reading, q.tool):
+		action, risk = "read files", execution.RiskLow
+	}
+	input := v.Input
+	detail := input.Get("command").Str()
+	if detail == "" {
+		detail = input.Get("path").Str()
+	}
+	if detail == "" {
+		detail = q.tool
+	}
+	s.Emit(execution.ApprovalRequired{ID: id, Action: action, Detail: detail, ToolName: q.tool, ToolCallID: q.call,
+		Input: slices.Clone(json.RawMessage(input.Raw())), Risk: risk})
+	return true
+}
+
+// answer answers a dialog.
+func (p *parser) answer(a execution.Answer, s *cliagent.Sink) error {
+	q, ok := p.questions[a.ID]
+	if !ok {
+		return execution.Errorf(execution.CodeInteractionNotFound, "no question %s is open: it was answered or withdrawn", a.ID)
+	}
+	delete(p.questions, a.ID)
+	r := answerTo(q)
+	d := a.Decision
+	switch q.method {
+	case "":
+		verdict := struct {
+			Allow  bool            `json:"allow"`
+			Reason string          `json:"reason,omitempty"`
+			Input  json.RawMessage `json:"input,omitempty"`
+		}{d.Approve, d.Reason, d.Input}
+		b, err := json.Marshal(verdict)
+		if err != nil {
+			return execution.Errorf(execution.CodeValidation, "the changed input is not JSON: %v", err)
+		}
+		text := string(b)
+		r.Value = &text
+	case "confirm":
+		r.Confirmed = &d.Approve
+	default:
+		if d.Text == "" && !d.Approve {
+			r.Cancelled = true
+		} else {
+			r.Value = &d.Text
+		}
+	}
+	if q.method == "" && !d.Approve {
+		p.calls.Settled(q.call)
+	}
+	send(s, r)
+	return nil
+}
+
+// withdraw drops the open questions.
+func (p *parser) withdraw(why string, s *cliagent.Sink) {
+	var open []question
+	for _, q := range p.questions {
+		open = append(open, q)
+	}
+	slices.SortFunc(open, func(a, b question) int { return a.order - b.order })
+	for _, q := range open {
+		s.Emit(execution.QuestionWithdrawn{ID: execution.QuestionID(q.id), Reason: why})
+	}
+	clear(p.questions)
+}

@@ -1,0 +1,49 @@
+package pi
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+)
+
+var _ adapter.ModelRedirector = Adapter{}
+
+// scriptedModel is the model of the provider that RedirectModel describes.
+const scriptedModel = "scripted-model"
+
+// RedirectModel points Pi to another Chat Completions API by a provider in models.json, and to its model by settings.
+func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
+	object := func(pairs ...any) map[string]any {
+		m := map[string]any{}
+		for i := 0; i < len(pairs); i += 2 {
+			m[pairs[i].(string)] = pairs[i+1]
+		}
+		return m
+	}
+	encode := func(v any) []byte {
+		b, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // strings and numbers always encode
+		}
+		return b
+	}
+	model := object("id", scriptedModel, "reasoning", true, "input", []string{"text", "image"}, "contextWindow", 1000000, "maxTokens", 32000,
+		"cost", object("input", 1, "output", 2, "cacheRead", 0.1, "cacheWrite", 1))
+	folder := filepath.Join(dir, ".pi", "agent")
+	return adapter.Redirect{
+		Env: map[string]string{"HOME": dir, "PI_OFFLINE": "1", "PI_TELEMETRY": "0"},
+		Files: map[string][]byte{
+			filepath.Join(folder, "models.json"): encode(object("providers", object("scripted", object("baseUrl", strings.TrimSuffix(baseURL, "/")+"/v1",
+				"api", "openai-completions", "apiKey", "dummy-key-not-real", "models", []any{model})))),
+			filepath.Join(folder, settingsFile): encode(object("defaultProvider", "scripted", "defaultModel", scriptedModel)),
+		},
+		Shell: func(command string, _ bool) adapter.ScriptedCall {
+			return cliagent.Scripted("bash", map[string]any{"command": command})
+		},
+		// MCP stays nil: Pi has no MCP servers. Clarify stays nil: only extensions ask for text. Structured stays nil: there
+		// is no structured output.
+	}
+}
