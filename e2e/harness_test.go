@@ -235,11 +235,13 @@ var kits = []kit{
 		slowStart: 12 * time.Second, patient: geminiPatient,
 	},
 	{
-		name:    "pi",
-		write:   func(p, c string) string { return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c)) },
+		name: "pi",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
+		},
 		shell:   func(c string) string { return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q(c)) },
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s_%s","input":%s}`, s, t, in) },
-		givesUp: true,
+		givesUp: true, noLogin: piWithoutProvider,
 	},
 }
 

@@ -317,6 +317,13 @@ func TestCallerTools(t *testing.T) {
 			return execution.ToolResult{Output: json.RawMessage(`"rain in Oslo"`)}, nil
 		}}})
 		res := c.result()
+		if !k.can(t).Agent.MCP {
+			unsupported(t, "refused before anything starts: tools of the caller")
+			if res.Status != execution.StatusUnsupported || l.turns() != 0 {
+				t.Errorf("%s %+v, want it refused", res.Status, res.Error)
+			}
+			return
+		}
 		if res.Status != execution.StatusCompleted || len(calls) != 1 || calls[0].Name != "weather" || !strings.Contains(string(calls[0].Input), "Oslo") {
 			t.Errorf("%s %+v, calls %+v", res.Status, res.Error, calls)
 		}

@@ -49,6 +49,9 @@ func (s Subject) converses(verb execution.Verb, scenarios ...Scenario) error {
 func (s Subject) conversation(sc Scenario) *trial {
 	t := s.trial(sc)
 	t.req.Run.Interactive = true
+	if sc == Steps && slices.Contains(s.capabilities().Agent.ApprovalModes, execution.ApprovalYolo) {
+		t.req.Run.ApprovalMode = execution.ApprovalYolo // the tools between the steps are not the check's concern
+	}
 	return t
 }
 

@@ -50,7 +50,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 		if l.Hook != nil {
 			args = append(args, "--extension", l.File("gate.js", gateFile(true)))
 		}
-	case l.Hook != nil || cliagent.Asks(req):
+	case l.Hook != nil || run.ApprovalMode != execution.ApprovalYolo || cliagent.Asks(req):
 		args = append(args, "--extension", l.File("gate.js", gateFile(l.Hook != nil)))
 	}
 	images, texts, err := attachments(req)
