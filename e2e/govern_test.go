@@ -120,7 +120,7 @@ type governed struct{ *lab }
 func newGoverned(t *testing.T, k kit, runtime string) *governed {
 	t.Helper()
 	g := &governed{lab: newLab(t, k, `{"turns":[{"text":"nobody asks this"}]}`)}
-	g.env["PATH"] = filepath.Dir(mustLook(t, "git")) + ":" + g.env["PATH"]
+	g.env["PATH"] += ":" + filepath.Dir(mustLook(t, "git"))
 	g.file("agentxchain.json", fmt.Sprintf(threeRoles, runtime))
 	g.file("dev.sh", developer)
 	g.file(".planning/README.md", "The plan.\n")
@@ -555,7 +555,7 @@ func (g *governed) accepted() []string {
 func newReference(t *testing.T, k kit, left string) *governed {
 	t.Helper()
 	g := &governed{lab: newLab(t, k, `{"turns":[{"text":"nobody asks this"}]}`)}
-	g.env["PATH"] = filepath.Dir(mustLook(t, "git")) + ":" + g.env["PATH"]
+	g.env["PATH"] += ":" + filepath.Dir(mustLook(t, "git"))
 	for _, part := range []string{"project", left} {
 		if err := os.CopyFS(g.work, os.DirFS(filepath.Join("..", "internal", "governed", "project", "testdata", "reference", part))); err != nil {
 			t.Fatal(err)

@@ -241,7 +241,7 @@ var kits = []kit{
 		},
 		shell:   func(c string) string { return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q(c)) },
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s_%s","input":%s}`, s, t, in) },
-		givesUp: true, noLogin: piWithoutProvider,
+		givesUp: true, noLogin: piWithoutProvider, model: "scripted-other", priced: "scripted-model",
 	},
 }
 

@@ -201,7 +201,7 @@ func TestHostileFiles(t *testing.T) {
 func TestHostileGovernedProject(t *testing.T) {
 	twoAgents(t, func(t *testing.T, k kit) {
 		h := newHostile(t, k)
-		h.env["PATH"] = filepath.Dir(mustLook(t, "git")) + ":" + h.env["PATH"]
+		h.env["PATH"] += ":" + filepath.Dir(mustLook(t, "git"))
 		h.file("agentxchain.json", fmt.Sprintf(`{
 			"schema_version": "1.0", "project": {"id": "calc", "name": "Calculator"},
 			"roles": {

@@ -357,6 +357,10 @@ func TestMCPServer(t *testing.T) {
 		if err := os.WriteFile(file, config, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if !k.can(t).Agent.MCP {
+			l.refused("--mcp", file, "--approve", "yolo", "echo")
+			return
+		}
 		o := l.run("--mcp", file, "--approve", "yolo", "echo")
 		o.completed(t)
 		start, res := bodies[execution.MCPToolCallStart](o), bodies[execution.MCPToolResult](o)

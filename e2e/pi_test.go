@@ -3,14 +3,16 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 )
 
 // piWithoutProvider names a provider of Pi's own in place of the one that models.json describes with its key.
 func piWithoutProvider(l *lab) {
-	file := filepath.Join(l.home, ".pi", "agent", "settings.json")
-	if err := os.WriteFile(file, []byte(`{"defaultProvider":"openai","defaultModel":"gpt-5.1"}`), 0o600); err != nil {
+	folder := filepath.Join(l.home, ".pi", "agent")
+	if err := errors.Join(os.Remove(filepath.Join(folder, "models.json")),
+		os.WriteFile(filepath.Join(folder, "settings.json"), []byte(`{"defaultProvider":"openai","defaultModel":"gpt-5.1"}`), 0o600)); err != nil {
 		l.t.Fatal(err)
 	}
 }

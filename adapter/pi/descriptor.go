@@ -42,7 +42,7 @@ func Descriptor() adapter.Descriptor {
 		TestedVersions: []string{"0.87.1"},
 		Config:         configSchema(),
 		Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Package: "@earendil-works/pi-coding-agent", Command: install,
-			PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node", MinVersion: "22.19.0"}},
+			PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node", MinVersion: neededNode}},
 			Notes: "the package @mariozechner/pi-coding-agent is an old name of it and ends at 0.73.1"}},
 		HostSignals:  []string{"PI_CODING_AGENT"},
 		HostTraces:   []string{"PI_RUN_ID", "PI_SESSION_ID", "PI_SESSION_FILE", "PI_PROVIDER", "PI_MODEL", "PI_REASONING_LEVEL"},

@@ -10,12 +10,15 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
+const neededNode = "22.19.0"
+
 const loginGuidance = "start pi and type /login, or set the key of the model's provider, such as ANTHROPIC_API_KEY"
 
 // startFailures begin the lines of standard error that say why Pi did not start.
 var startFailures = []string{"No session found matching", "No models available", "Error: ", "No API key"}
 
 var failures = cliagent.Failures{Phrases: cliagent.Phrases{
+	{Code: execution.CodeAgentNotInstalled, Parts: []string{"does not provide an export named"}, And: "node:"},
 	{Code: execution.CodeSessionNotFound, Parts: []string{"no session found matching"}},
 	{Code: execution.CodeAuth, Parts: []string{"no api key found", "no models available", "authentication failed", "invalid api key", "oauth token refresh failed"}},
 	{Code: execution.CodeContextExceeded, Parts: []string{"maximum context length", "context length exceeded", "context_length_exceeded",

@@ -266,6 +266,12 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 		code, message := failures.Phrases.Complaint(exit)
 		if code != "" {
 			f := &cliagent.Failure{Code: code, Message: message}
+			switch code {
+			case execution.CodeAgentNotInstalled:
+				f.Message, f.Hint = "pi does not run in this version of Node.js", "put Node.js "+neededNode+" or later before it on PATH"
+			case execution.CodeAuth:
+				f.Hint = loginGuidance
+			}
 			s.Emit(f.Event())
 			res.Status, res.Error, res.ExitReason = execution.StatusFailed, f.Result(), execution.ExitCompleted
 		}

@@ -25,12 +25,22 @@ func TestFailures(t *testing.T) {
 		"Stream ended without finish_reason":                                                execution.CodeProvider,
 		"terminated":                                                                        execution.CodeProvider,
 		"No API key found for openai.\n\nUse /login to log in":                              execution.CodeAuth,
-		"":                                                                                  execution.CodeProvider,
-		"something new":                                                                     execution.CodeProvider,
+		"":              execution.CodeProvider,
+		"something new": execution.CodeProvider,
 	} {
 		if f := failureOf(message); f.Code != want || f.Message == "" || strings.Contains(f.Message, "\n") {
 			t.Errorf("%q: %+v, want %s", message, f, want)
 		}
+	}
+}
+
+// TestOldNode: Pi crashes in an old Node.js before it does anything.
+func TestOldNode(t *testing.T) {
+	t.Parallel()
+	const said = "import { createRequire, enableCompileCache } from \"node:module\";\nSyntaxError: The requested module 'node:module' does not provide an export named 'enableCompileCache'\n\nNode.js v20.20.2\n"
+	_, res := cliagent.Replay(newParser(request()), nil, []byte(said), process.Exit{Code: 1, StderrTail: said}, false)
+	if res.Error == nil || res.Error.ErrorCode() != execution.CodeAgentNotInstalled || !strings.Contains(res.Error.Metadata["hint"].(string), neededNode) {
+		t.Errorf("got %+v", res.Error)
 	}
 }
 
@@ -206,6 +216,19 @@ func TestDialogs(t *testing.T) {
 		c.print(`{"type":"extension_ui_request","id":"q",` + tt.request + `}`)
 		if w := c.s.TakeWrites(); len(w) != 1 || !bytes.Contains(w[0], []byte(`"cancelled":true`)) {
 			t.Errorf("without a turn: %s", w)
+		}
+	}
+}
+
+// TestBudgetWithoutAPrice: a budget that cannot be kept ends the run.
+func TestBudgetWithoutAPrice(t *testing.T) {
+	t.Parallel()
+	for cost, fails := range map[string]bool{`"cost":{"total":0}`: true, `"cost":{"total":0.5}`: false} {
+		c := converse(t)
+		c.p.req.Run.MaxBudgetUSD = new(1.0)
+		c.print(`{"type":"message_end","message":{"role":"assistant","content":[],"stopReason":"stop","usage":{"input":1,"output":1,` + cost + `}}}`)
+		if err := c.s.Failure(); (err != nil) != fails {
+			t.Errorf("%s: %v", cost, err)
 		}
 	}
 }

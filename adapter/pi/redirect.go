@@ -11,8 +11,11 @@ import (
 
 var _ adapter.ModelRedirector = Adapter{}
 
-// scriptedModel is the model of the provider that RedirectModel describes.
-const scriptedModel = "scripted-model"
+// The models of the provider that RedirectModel describes.
+const (
+	scriptedModel = "scripted-model"
+	otherModel    = "scripted-other"
+)
 
 // RedirectModel points Pi to another Chat Completions API by a provider in models.json, and to its model by settings.
 func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
@@ -30,14 +33,16 @@ func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
 		}
 		return b
 	}
-	model := object("id", scriptedModel, "reasoning", true, "input", []string{"text", "image"}, "contextWindow", 1000000, "maxTokens", 32000,
-		"cost", object("input", 1, "output", 2, "cacheRead", 0.1, "cacheWrite", 1))
+	model := func(id string) any {
+		return object("id", id, "reasoning", true, "input", []string{"text", "image"}, "contextWindow", 1000000, "maxTokens", 32000,
+			"cost", object("input", 1, "output", 2, "cacheRead", 0.1, "cacheWrite", 1))
+	}
 	folder := filepath.Join(dir, ".pi", "agent")
 	return adapter.Redirect{
 		Env: map[string]string{"HOME": dir, "PI_OFFLINE": "1", "PI_TELEMETRY": "0"},
 		Files: map[string][]byte{
 			filepath.Join(folder, "models.json"): encode(object("providers", object("scripted", object("baseUrl", strings.TrimSuffix(baseURL, "/")+"/v1",
-				"api", "openai-completions", "apiKey", "dummy-key-not-real", "models", []any{model})))),
+				"api", "openai-completions", "apiKey", "dummy-key-not-real", "models", []any{model(scriptedModel), model(otherModel)})))),
 			filepath.Join(folder, settingsFile): encode(object("defaultProvider", "scripted", "defaultModel", scriptedModel)),
 		},
 		Shell: func(command string, _ bool) adapter.ScriptedCall {

@@ -291,6 +291,11 @@ func (p *parser) count(u spent, s *cliagent.Sink) {
 	s.Emit(u.Event())
 	if cost := p.cost(u.Usage, u.usd); cost != nil {
 		s.Emit(execution.CostEvent{Cost: *cost})
+	} else if p.req.Run.MaxBudgetUSD != nil {
+		err := execution.Errorf(execution.CodeCapability, "pi states no price for the model %s, so the budget cannot be kept: it was stopped", p.model).
+			WithHint("name a model that has a price in pi's catalog or in its models.json")
+		err.Agent, err.Capability = name, "budget"
+		s.Fail(err)
 	}
 }
 

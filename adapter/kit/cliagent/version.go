@@ -41,7 +41,8 @@ func DetectVersion(ctx context.Context, h adapter.Host, command string, args ...
 		in.Notes = fmt.Sprintf("%s: %v", asked, err)
 		return in, nil
 	}
-	if in.Version = version.Find(firstLines(out.Stdout)); in.Version == "" {
+	// What a failed program prints to standard error may be the version of what crashed, such as Node.js.
+	if in.Version = version.Find(firstLines(out.Stdout)); in.Version == "" && out.Code == 0 {
 		in.Version = version.Find(firstLines(out.Stderr))
 	}
 	if in.Version == "" {
