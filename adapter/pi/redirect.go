@@ -35,7 +35,7 @@ func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
 	}
 	model := func(id string) any {
 		return object("id", id, "reasoning", true, "input", []string{"text", "image"}, "contextWindow", 1000000, "maxTokens", 32000,
-			"cost", object("input", 1, "output", 2, "cacheRead", 0.1, "cacheWrite", 1))
+			"cost", object("input", 2, "output", 10, "cacheRead", 0.2, "cacheWrite", 2))
 	}
 	folder := filepath.Join(dir, ".pi", "agent")
 	return adapter.Redirect{
