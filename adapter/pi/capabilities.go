@@ -31,7 +31,7 @@ func capabilities() execution.Capabilities {
 			Thinking:          true,
 			ThinkingEfforts:   []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax},
 			StructuredSession: execution.TransportPersistent,
-			Skills:            true, SkillsFormat: "directory", AgentsMD: true,
+			Skills:            true, SkillsFormat: "directory",
 			ParallelExecution: true, InteractiveMode: true, StdinInjection: true,
 			ImageInput: true, FileAttachments: true, Plugins: true, PluginFormats: []string{pluginFormat},
 			AuthMethods: []execution.AuthMethod{

@@ -40,7 +40,7 @@ func New(app *cli.App) *cobra.Command {
 			}
 			return app.Answer(p, func() { app.Printf("installed %s %s\n", p.PluginID, p.Version) })
 		}}
-	install.Flags().BoolVar(&o.Consent, "consent", false, "accept third-party code, where the agent asks for consent (gemini, qwen)")
+	install.Flags().BoolVar(&o.Consent, "consent", false, "accept third-party code, where the agent asks for consent (gemini, pi, qwen)")
 	cmd.AddCommand(install,
 		&cobra.Command{Use: "list AGENT", Short: "List installed plugins", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
