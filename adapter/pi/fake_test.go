@@ -233,7 +233,8 @@ func (f *fake) model(blocks ...object) error {
 	f.print(object{"type": "message_start", "message": m})
 	stop := "stop"
 	for i, b := range blocks {
-		kind, text := b["type"].(string), ""
+		kind := b["type"].(string)
+		var text string
 		switch kind {
 		case "toolCall":
 			kind, stop = "toolcall", "toolUse"
