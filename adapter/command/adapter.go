@@ -40,6 +40,7 @@ func New(opts cliagent.Options) Adapter {
 		Capabilities: capabilities,
 		Spawn:        spawn,
 		NewParser:    func(execution.Request) cliagent.Parser { return declarative.NewText(name) },
+		Negotiate:    negotiate,
 	}, opts)}}
 }
 
@@ -53,6 +54,13 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	}
 	args, stdin := declarative.Arguments(l, command[1:], declarative.Message(l.Request))
 	return cliagent.Invocation{Command: command[0], Args: args, Stdin: stdin}, nil
+}
+
+// negotiate refuses a model, which nothing could tell the program.
+func negotiate(req execution.Request) []execution.Reason {
+	r := cliagent.NewReasons(req)
+	declarative.RefuseModel(&r, name, req)
+	return r
 }
 
 // Probe finds nothing, because every run names its program.

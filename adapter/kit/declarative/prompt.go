@@ -25,6 +25,15 @@ const (
 
 var slots = lazy.Regexp(`\{[a-z][a-z_]*\}`)
 
+// slotsOf returns the names of the placeholders in a word.
+func slotsOf(word string) []string {
+	found := slots().FindAllString(word, -1)
+	for i, f := range found {
+		found[i] = strings.Trim(f, "{}")
+	}
+	return found
+}
+
 // has reports whether a word of the list has the placeholder.
 func has(words []string, slot string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "{"+slot+"}") })
@@ -60,6 +69,10 @@ func Arguments(l *cliagent.Launch, words []string, prompt string) (args []string
 // Message returns the message of a request, preceded by the instructions for a program without another place for them.
 func Message(req execution.Request) string {
 	replace, added := cliagent.Instructions(req)
-	parts := slices.DeleteFunc([]string{replace, added, string(req.Message.Text)}, func(s string) bool { return s == "" })
-	return strings.Join(parts, "\n\n")
+	return joined(replace, added, string(req.Message.Text))
+}
+
+// joined joins the texts that are not empty.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
 }

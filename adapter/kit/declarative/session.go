@@ -11,7 +11,11 @@ type session struct {
 	given string // the id that the command line states, empty for none
 	id    string // the id that was announced
 	model string
+	turn  bool // the turn has begun
 }
+
+// give records an id that the command line states.
+func (n *session) give(id string) { n.given = id }
 
 // announce emits the session that the command line names.
 func (n *session) announce(s *cliagent.Sink) {
@@ -30,4 +34,30 @@ func (n *session) begin(id, model string, s *cliagent.Sink) {
 	}
 	s.Begin(n.req, execution.SessionStart{SessionID: id, Model: n.model})
 	n.id = id
+}
+
+// work starts the turn unless it has begun. A program without sessions has one without an id.
+func (n *session) work(s *cliagent.Sink) {
+	if !n.turn {
+		n.turn = true
+		if n.id == "" {
+			s.Begin(n.req, execution.SessionStart{})
+		}
+		s.Emit(execution.TurnStart{})
+	}
+}
+
+// endTurn emits the failure of the turn, if there is one, and its end.
+func (n *session) endTurn(text string, failed *cliagent.Failure, s *cliagent.Sink) {
+	if failed != nil {
+		s.Emit(failed.Event())
+	}
+	if !n.turn {
+		return
+	}
+	end := execution.TurnEnd{Reason: execution.TurnCompleted, Text: text}
+	if failed != nil {
+		end = execution.TurnEnd{Reason: execution.TurnFailed, Error: failed.Result()}
+	}
+	s.Emit(end)
 }

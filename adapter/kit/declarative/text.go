@@ -78,24 +78,27 @@ func (p *textParser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 		text = strings.Repeat("\n", p.blank+1) + text
 	}
 	p.blank = 0
+	p.work(s)
 	p.add(text, s)
 }
 
 // Exit returns the outcome that the exit code states.
 func (p *textParser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
-	said := p.text.String()
-	p.close(s)
 	res := execution.Result{SessionID: p.id}
-	if p.last != "" {
-		res.Output = &execution.Output{Text: p.last}
-	}
-	if exit.Code == 0 && exit.Signal == "" && !exit.Stopped {
-		res.Status = execution.StatusCompleted
+	done := exit.Code == 0 && exit.Signal == "" && !exit.Stopped
+	failed := p.judge(exit, p.text.String())
+	if !done && failed == nil {
 		return res
 	}
-	if f := p.judge(exit, said); f != nil {
-		s.Emit(f.Event())
-		res.Error = f.Result()
+	p.close(s)
+	p.endTurn(p.last, failed, s)
+	if failed != nil {
+		res.Error = failed.Result()
+		return res
+	}
+	res.Status = execution.StatusCompleted
+	if p.last != "" {
+		res.Output = &execution.Output{Text: p.last}
 	}
 	return res
 }
