@@ -9,4 +9,6 @@ import (
 	_ "github.com/drawbar/drawbar/adapter/copilot" // registers copilot
 	_ "github.com/drawbar/drawbar/adapter/gemini"  // registers gemini
 	_ "github.com/drawbar/drawbar/adapter/qwen"    // registers qwen
+
+	_ "github.com/drawbar/drawbar/adapter/kit/declarative/agents" // registers the agents that are described by data
 )

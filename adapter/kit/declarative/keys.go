@@ -37,9 +37,9 @@ var keys = sync.OnceValue(func() *shape.Node {
 	n := shape.ClosedOf("a command line agent, described without code",
 		shape.Opt("displayName", shape.Text("name for people (absent: the agent's name)")),
 		shape.Opt("docs", shape.Named("address of the vendor's documentation", urlPattern)),
-		shape.Must("command", arguments("program, then its arguments; no shell. The program is a name on PATH or an absolute path; in a project, "+
+		shape.Must("command", wanted(arguments("program, then its arguments; no shell. The program is a name on PATH or an absolute path; in a project, "+
 			"also a path in the project. In an argument, {prompt}, {prompt_file} and {cwd} are replaced; the argument {options} stands for the "+
-			"arguments of options (absent: they come last)").AtLeastItems(1)),
+			"arguments of options (absent: they come last)").AtLeastItems(1), `as in ["my-agent", "--print"]`)),
 		shape.Opt("prompt", shape.One("how the program gets the prompt: on standard input, as the file {prompt_file}, or as the argument {prompt}; "+
 			"acp has its own way", promptStdin, promptFile, promptArgument).Def(promptStdin)),
 		shape.Opt("output", outputNode()),
@@ -65,6 +65,8 @@ var keys = sync.OnceValue(func() *shape.Node {
 func arguments(doc string) shape.Node { return limited(shape.ListOf(doc, shape.Text("").AnyText())) }
 
 func texts(doc string) shape.Node { return limited(shape.ListOf(doc, shape.Text(""))) }
+
+func wanted(n shape.Node, want string) shape.Node { n.Want = want; return n }
 
 func limited(n shape.Node) shape.Node { n.MaxItems = maxList; return n }
 

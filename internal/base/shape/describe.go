@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -54,7 +55,7 @@ func (x Fault) Describe() (message, hint string) {
 	case Unknown:
 		return x.unknown()
 	case Missing:
-		if hint = n.Doc; len(n.Enum) > 0 {
+		if hint = cmp.Or(n.Want, n.Doc); len(n.Enum) > 0 {
 			hint = "one of " + strings.Join(n.Enum, ", ")
 		}
 		return "is missing", hint

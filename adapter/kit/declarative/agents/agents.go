@@ -1,0 +1,50 @@
+// Package agents registers the built-in agents that are described by data: one JSON file each, named for the agent, as a
+// vendor would ship it. They are written from the vendors' documentation.
+package agents
+
+import (
+	"embed"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/declarative"
+)
+
+//go:embed *.json
+var files embed.FS
+
+func init() {
+	for _, name := range Names() {
+		// Reading an entry costs more than most commands: it happens when a client lists its agents, once.
+		adapter.Register(sync.OnceValue(func() adapter.Descriptor { return describe(name) }))
+	}
+}
+
+// Names returns the names of the agents, sorted.
+func Names() (names []string) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic("read the embedded agents: " + err.Error())
+	}
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".json"))
+	}
+	return names
+}
+
+// Text returns the entry of an agent; false if there is none.
+func Text(name string) ([]byte, bool) {
+	data, err := fs.ReadFile(files, name+".json")
+	return data, err == nil
+}
+
+func describe(name string) adapter.Descriptor {
+	text, _ := Text(name)
+	e, faults := declarative.Read(text)
+	if len(faults) > 0 {
+		panic(name + ".json: " + faults.Error()) // a test reads every file
+	}
+	return declarative.Describe(name, e)
+}
