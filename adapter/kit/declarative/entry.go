@@ -19,6 +19,7 @@ type Entry struct {
 	Capabilities map[string]bool   `json:"capabilities"`
 	Notes        []string          `json:"notes"`
 	DefaultModel string            `json:"defaultModel"`
+	Documented   string            `json:"documented"`
 }
 
 // Output is the format of what the program prints.

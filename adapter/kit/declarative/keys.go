@@ -56,6 +56,7 @@ var keys = sync.OnceValue(func() *shape.Node {
 		shape.Opt("errors", shape.ListOf("meanings of exit codes and messages; the first rule that matches decides", errorNode())),
 		shape.Opt("capabilities", capabilitiesNode()),
 		shape.Opt("notes", texts("remarks on the capabilities")),
+		shape.Opt("documented", shape.Named("address of the document that the entry follows, if it was never tried with the program", urlPattern)),
 		shape.Opt("defaultModel", shape.Text("model of runs that name none, for prices")),
 	)
 	return &n
