@@ -54,6 +54,11 @@ type Declared struct {
 func (r *Registry) Declare(declared Declared) {
 	for _, d := range declared.Agents {
 		d = d.Clone()
+		if _, err := r.lookup(d.Name); err == nil {
+			e := execution.Errorf(execution.CodeConfig, "the configuration describes an agent %s, which is the name of a built-in one", d.Name)
+			r.refuse(d.Name, e.WithHint("give it another name in the configuration"))
+			continue
+		}
 		var f faults
 		a := f.validate(d)
 		if err := r.register(&record{descriptor: d, source: SourceConfiguration, made: func() (adapter.Adapter, error) { return a, nil }}, f); err != nil {
