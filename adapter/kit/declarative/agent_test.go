@@ -128,6 +128,9 @@ func TestRefusals(t *testing.T) {
 	if res := runs(t, entry, `echo "$MINE_KEY"`, func(r *execution.Request) { r.Run.Env["MINE_KEY"] = "k" }); res.Status != execution.StatusCompleted {
 		t.Errorf("%+v", res.Error)
 	}
+	if res := runs(t, strings.Replace(entry, ", \"required\": true", "", 1), `echo started`, nil); res.Text != "started" {
+		t.Errorf("a variable that is not required: %+v", res.Error)
+	}
 	if res := runs(t, `{"command": ["nowhere-to-be-found"], "install": [{"platform": "all", "type": "npm", "command": "npm i it"}]}`, ``, nil); res.Error == nil ||
 		res.Error.ErrorCode() != execution.CodeAgentNotInstalled || res.Error.Metadata["hint"] != "install it with: npm i it" {
 		t.Errorf("%+v", res.Error)

@@ -144,6 +144,7 @@ func TestFailures(t *testing.T) {
 		"an exit code":     {"", "no", process.Exit{Code: 5}, `failed MODEL_NOT_FOUND ""`},
 		"unknown":          {"", "no", process.Exit{Code: 6}, `failed AGENT_CRASH ""`},
 		"success":          {"not logged in", "429", process.Exit{}, `completed  "not logged in"`},
+		"stopped":          {"", "not logged in", process.Exit{Code: 4, Stopped: true}, `failed ABORTED ""`},
 		"a signal":         {"", "not logged in", process.Exit{Code: -1, Signal: "SIGKILL"}, `failed AGENT_CRASH ""`},
 	} {
 		_, res := replay(t, f, c.stdout, c.stderr, c.exit)
@@ -180,6 +181,8 @@ func TestStream(t *testing.T) {
 {"type":"result","subtype":"success","result":"hi","usage":{"input_tokens":10,"output_tokens":5}}`,
 			"session_start turn_start step_start message_start text_delta message_stop token_usage step_end cost turn_end", `completed  "hi" unknown=0 session=s1 model=`},
 		"an error": {`{"type":"result","subtype":"error_during_execution","is_error":true,"error":"it broke","session_id":"s1"}`,
+			"session_start turn_start error turn_end", `failed INTERNAL "" unknown=0 session=s1 model=`},
+		"an error by its subtype": {`{"type":"result","subtype":"error_max_turns","session_id":"s1"}`,
 			"session_start turn_start error turn_end", `failed INTERNAL "" unknown=0 session=s1 model=`},
 		"no result": {`{"type":"assistant","message":{"content":[{"type":"text","text":"half"}]}}`,
 			"session_start turn_start step_start message_start text_delta message_stop", `failed INVALID_OUTPUT "" unknown=0 session= model=`},

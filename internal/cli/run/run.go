@@ -70,11 +70,11 @@ unless --approve says otherwise.
 }
 
 func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
-	client, err := app.Client()
+	entry, args, err := o.flags.Agent(app, cmd, args)
 	if err != nil {
 		return err
 	}
-	entry, args, err := o.flags.Agent(app, cmd, args)
+	client, err := app.Client()
 	if err != nil {
 		return err
 	}
