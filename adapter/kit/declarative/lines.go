@@ -168,7 +168,7 @@ func (p *linesParser) apply(m *mapping, s *cliagent.Sink) bool {
 		p.closeAll(s)
 		p.failed = p.failure("", words(p.value(m, "error")))
 	case eventResult:
-		return p.end(m, text, s)
+		return p.result(m, text, s)
 	}
 	return true
 }
@@ -274,8 +274,8 @@ func (p *linesParser) count(cost *execution.Cost, s *cliagent.Sink) {
 	}
 }
 
-// end handles the end of a run that succeeded. Its usage is the total of the run: only the rest is new.
-func (p *linesParser) end(m *mapping, text jsonscan.Value, s *cliagent.Sink) bool {
+// result handles the end of a run that succeeded. Its usage is the total of the run: only the rest is new.
+func (p *linesParser) result(m *mapping, text jsonscan.Value, s *cliagent.Sink) bool {
 	p.work(s)
 	p.closeAll(s)
 	if cost := cliagent.AssembleCost(p.value(m, "usage").Raw()); cost != nil {
@@ -312,15 +312,6 @@ func (p *linesParser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result
 	if cost != nil {
 		s.Emit(execution.CostEvent{Cost: *cost})
 	}
-	text := cmp.Or(p.answer, p.last)
-	p.endTurn(text, p.failed, s)
-	if p.failed != nil {
-		res.Error = p.failed.Result()
-		return res
-	}
-	res.Status = execution.StatusCompleted
-	if text != "" {
-		res.Output = &execution.Output{Text: text}
-	}
+	p.end(&res, cmp.Or(p.answer, p.last), p.failed, s)
 	return res
 }

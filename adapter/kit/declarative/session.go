@@ -47,17 +47,17 @@ func (n *session) work(s *cliagent.Sink) {
 	}
 }
 
-// endTurn emits the failure of the turn, if there is one, and its end.
-func (n *session) endTurn(text string, failed *cliagent.Failure, s *cliagent.Sink) {
-	if failed != nil {
-		s.Emit(failed.Event())
-	}
-	if !n.turn {
-		return
-	}
+// end completes the result of a run with its outcome, and emits the failure, if there is one, and the end of the turn.
+func (n *session) end(res *execution.Result, text string, failed *cliagent.Failure, s *cliagent.Sink) {
 	end := execution.TurnEnd{Reason: execution.TurnCompleted, Text: text}
 	if failed != nil {
-		end = execution.TurnEnd{Reason: execution.TurnFailed, Error: failed.Result()}
+		s.Emit(failed.Event())
+		res.Error = failed.Result()
+		end = execution.TurnEnd{Reason: execution.TurnFailed, Error: res.Error}
+	} else if res.Status = execution.StatusCompleted; text != "" {
+		res.Output = &execution.Output{Text: text}
 	}
-	s.Emit(end)
+	if n.turn {
+		s.Emit(end)
+	}
 }

@@ -243,14 +243,6 @@ func (p *streamParser) Exit(exit process.Exit, s *cliagent.Sink) execution.Resul
 	if p.failed == nil && p.Last == "" && text != "" {
 		p.Text(&p.Main, text, s) // its message is missing
 	}
-	p.endTurn(text, p.failed, s)
-	if p.failed != nil {
-		res.Error = p.failed.Result()
-		return res
-	}
-	res.Status = execution.StatusCompleted
-	if text != "" {
-		res.Output = &execution.Output{Text: text}
-	}
+	p.end(&res, text, p.failed, s)
 	return res
 }

@@ -91,14 +91,6 @@ func (p *textParser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result 
 		return res
 	}
 	p.close(s)
-	p.endTurn(p.last, failed, s)
-	if failed != nil {
-		res.Error = failed.Result()
-		return res
-	}
-	res.Status = execution.StatusCompleted
-	if p.last != "" {
-		res.Output = &execution.Output{Text: p.last}
-	}
+	p.end(&res, p.last, failed, s)
 	return res
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/adapter/kit/declarative"
 	"github.com/drawbar/drawbar/adapter/kit/declarative/agents"
@@ -19,6 +20,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/schema"
 	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/drawbar/drawbar/internal/settings/customagent"
 )
 
 // Commands returns the commands.
@@ -155,6 +157,10 @@ func (o *adding) add(ctx context.Context, app *cli.App, names, command []string)
 	}
 	if err := p.trust(ctx, name); err != nil {
 		return err
+	}
+	program := customagent.Resolved(p.agent(name, e)).Command[0]
+	if _, err := adapter.OSHost(nil).LookPath(program); err != nil {
+		app.Warnf("the program of %s cannot be used yet: %v", name, err)
 	}
 	return app.Answer(map[string]any{"agent": name, "scope": p.scope, "file": p.path}, func() {
 		app.Notef("wrote agent %s to %s; try it: drawbar agents test %s", name, p.path, name)

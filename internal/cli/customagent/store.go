@@ -85,11 +85,16 @@ func (p place) check(name string, e declarative.Entry) error {
 	if !config.IsAgentName(name) {
 		return cli.Usage("%q is not a valid agent name", name).WithHint("a lower-case letter, then at most 63 lower-case letters, digits or -")
 	}
+	return customagent.Check(p.agent(name, e), customagent.Taken(adapter.Builtins()))
+}
+
+// agent returns the agent that an entry describes when it is stored here.
+func (p place) agent(name string, e declarative.Entry) config.CustomAgent {
 	a := config.CustomAgent{Name: name, Scope: p.scope, File: p.path, Entry: e}
 	if p.scope == config.ScopeProject {
 		a.Root = p.dirs.Root
 	}
-	return customagent.Check(a, customagent.Taken(adapter.Builtins()))
+	return a
 }
 
 // edit changes the file. The result must be a valid configuration.

@@ -41,7 +41,7 @@ func Load(cfg *config.Config, store trust.Store, taken func(name string) bool) c
 			d.Refused[a.Name] = err
 			continue
 		}
-		d.Agents = append(d.Agents, declarative.Describe(a.Name, resolved(a)))
+		d.Agents = append(d.Agents, declarative.Describe(a.Name, Resolved(a)))
 	}
 	return d
 }
@@ -67,7 +67,7 @@ func Check(a config.CustomAgent, taken func(name string) bool) error {
 		return fault("runs %s, which is outside the project", program).WithHint("name a file of the project, or a program on PATH")
 	}
 	if self, err := os.Executable(); err == nil {
-		if found, err := lookpath.In(os.Environ(), "", resolved(a).Command[0]); err == nil && same(self, found) {
+		if found, err := lookpath.In(os.Environ(), "", Resolved(a).Command[0]); err == nil && same(self, found) {
 			return fault("runs Drawbar itself").WithHint("name the agent's own program: drawbar agents edit %s", a.Name)
 		}
 	}
@@ -80,8 +80,8 @@ func same(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(x, y)
 }
 
-// resolved returns the entry with the absolute path of a program of the project.
-func resolved(a config.CustomAgent) declarative.Entry {
+// Resolved returns the entry with the absolute path of a program of the project.
+func Resolved(a config.CustomAgent) declarative.Entry {
 	e := a.Entry
 	if program := e.Command[0]; a.Root != "" && strings.ContainsAny(program, `/\`) && !filepath.IsAbs(program) {
 		e.Command = append([]string{filepath.Join(a.Root, filepath.FromSlash(program))}, e.Command[1:]...)
