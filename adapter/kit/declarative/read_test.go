@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
@@ -96,6 +98,15 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// everything is an entry with every key.
+const everything = `{"displayName": "E", "docs": "https://e.example", "command": ["e", "{options}"], "prompt": "stdin", "output": {"format": "text"},
+	"options": {"model": ["{model}"], "effort": ["{effort}"], "efforts": {"max": "m"}, "systemPrompt": ["{system_prompt}"], "replaceSystemPrompt": ["{system_prompt_file}"],
+	"approval": {"deny": ["-n"]}, "mcp": ["{mcp_file}"], "mcpTransports": ["sse"], "newSession": ["{session}"], "resume": ["{session}"], "ephemeral": ["-x"]},
+	"environment": {"A": ""}, "login": {"provider": "P", "variables": [{"name": "K", "description": "d", "required": true}], "command": ["e", "login"]},
+	"version": {"args": ["-v"], "min": "1.0", "tested": ["1.2.3"]}, "install": [{"platform": "all", "type": "npm", "package": "e", "command": "npm i e", "notes": "n"}],
+	"hostSignals": ["E_CHILD"], "errors": [{"code": "AUTH_ERROR", "exits": [2], "phrases": ["p"], "pattern": "x+"}], "capabilities": {"requiresGit": true},
+	"notes": ["n"], "documented": "https://e.example/docs", "defaultModel": "m"}`
+
 // TestTableAndTypes: every key of the table is a field of Entry, and every field a key.
 func TestTableAndTypes(t *testing.T) {
 	t.Parallel()
@@ -140,7 +151,7 @@ func TestTableAndTypes(t *testing.T) {
 
 // FuzzRead: any text is an entry or has faults, an entry without faults has a descriptor, and its positions are in the text.
 func FuzzRead(f *testing.F) {
-	for _, s := range []string{textEntry, linesEntry, streamEntry, acpEntry, `{"command": null}`, "\xef\xbb\xbf{}", `{"command":["x"],"errors":[{"code":"AUTH_ERROR","exits":[2.0,1e1]}]}`} {
+	for _, s := range []string{textEntry, linesEntry, streamEntry, acpEntry, `{"command": null}`, everything, "\xef\xbb\xbf{}", `{"command":["x"],"errors":[{"code":"AUTH_ERROR","exits":[2.0,1e1]}]}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -154,6 +165,9 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		d := Describe("mine", e)
+		if err := catalog.NewRegistry(nil, adapter.Host{}).Register(d); err != nil {
+			t.Fatalf("the registry refuses what has no faults: %v", err)
+		}
 		if err := d.New().Capabilities().Validate(); err != nil {
 			t.Fatal(err)
 		}

@@ -47,11 +47,11 @@ func newAdd(app *cli.App) *cobra.Command {
 	var o adding
 	cmd := &cobra.Command{
 		Use: "add [NAME] [--file FILE | FLAGS] [-- COMMAND ARGS...]", Short: "Add an agent that is described without code",
-		Long: `Add an agent to your configuration, or to the project's. It is described by a file, or by its command and flags:
+		Long: `Add an agent to your configuration, or to the project's. A file describes it, or its command and flags.
 
 In COMMAND, {prompt} and {prompt_file} are replaced by the prompt and by a file with it; without them the prompt is standard input.
---set states any other key: drawbar agents schema lists them. Every fault is reported before anything is stored. Without NAME,
-the agent is called as the file.`,
+--set states any other key; drawbar agents schema lists the keys. Every fault is reported before anything is stored. Without NAME,
+the agent has the name of the file.`,
 		Example: `  drawbar agents add mine -- my-agent --print
   drawbar agents add mine --set 'options.model=["--model","{model}"]' -- my-agent -p {prompt}
   drawbar agents add --file vendor.json`,
@@ -284,7 +284,7 @@ func newRemove(app *cli.App) *cobra.Command {
 }
 
 func newExport(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "export NAME", Short: "Print an agent's entry as a file to share", Args: cli.Args(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{Use: "export AGENT", Short: "Print an agent's entry as a file to share", Args: cli.Args(cobra.ExactArgs(1)),
 		Long: "Print the entry of an agent that is described without code: one of the configuration, or a built-in one. The file is for " +
 			"drawbar agents add --file.",
 		Example: "  drawbar agents export mine > mine.json",

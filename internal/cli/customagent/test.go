@@ -32,7 +32,7 @@ type row struct {
 func newTest(app *cli.App) *cobra.Command {
 	var run bool
 	var prompt string
-	cmd := &cobra.Command{Use: "test NAME", Short: "Check an agent against its installed program", Args: cli.Args(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{Use: "test AGENT", Short: "Check an agent against its installed program", Args: cli.Args(cobra.ExactArgs(1)),
 		Long: "Check that the program of an agent is installed, states a supported version and has a login. With --run it also answers a " +
 			"prompt,\nwhich may cost money: the run must complete with text, without lines that the entry does not explain.",
 		RunE: func(cmd *cobra.Command, args []string) error {

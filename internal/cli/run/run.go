@@ -70,6 +70,12 @@ unless --approve says otherwise.
 }
 
 func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
+	if len(args) > 0 {
+		app.SetDir(o.flags.Dir())
+		if err := app.TrustAgent(cmd.Context(), args[0], o.trust); err != nil {
+			return err
+		}
+	}
 	entry, args, err := o.flags.Agent(app, cmd, args)
 	if err != nil {
 		return err
