@@ -27,9 +27,10 @@ func New(app *cli.App) *cobra.Command {
 		Long: `Show what the project in DIR (default: here) would run on this machine, and ask whether to trust it.
 
 A repository runs nothing until you trust it: commands of .drawbar/hooks.json; agents that .drawbar/config.json describes;
-programs, agents, hooks and gate actions of agentxchain.json. Trust applies to the content that was shown, including the files in the project that a command names. You are
-asked again about anything that is added or changed later, and shown the difference. What you write with drawbar hooks add,
-drawbar agents add, drawbar govern init and drawbar govern config set is trusted immediately.
+programs, agents, hooks and gate actions of agentxchain.json. Trust applies to the content that was shown, including the files
+in the project that a command names. You are asked again about anything that is added or changed later, and shown the
+difference. What you write with drawbar hooks add, drawbar agents add, drawbar govern init and drawbar govern config set is
+trusted immediately.
 
 Trust does not cover what those programs read or start themselves, nor what agents read.`,
 		Example: `  drawbar trust                # show, then ask
