@@ -90,7 +90,7 @@ func detected(ctx context.Context, c *drawbar.Client, e catalog.Entry) []row {
 		}
 	case !info.MeetsMinVersion:
 		version = row{"version", failed, info.Version + " is too old; the minimum is " + d.MinVersion}
-	case !info.WithinTested:
+	case !info.WithinTested && len(d.TestedVersions) > 0:
 		version.Details += ", which is not a tested version"
 	}
 	login := row{"login", skipped, "unknown until the program runs"}
