@@ -131,7 +131,7 @@ func TestRefusals(t *testing.T) {
 	if res := runs(t, strings.Replace(entry, ", \"required\": true", "", 1), `echo started`, nil); res.Text != "started" {
 		t.Errorf("a variable that is not required: %+v", res.Error)
 	}
-	if res := runs(t, `{"command": ["nowhere-to-be-found"], "install": [{"platform": "all", "type": "npm", "command": "npm i it"}]}`, ``, nil); res.Error == nil ||
+	if res := runs(t, `{"command": ["nowhere-to-be-found"], "install": [{"platform": "all", "type": "npm", "package": "it", "command": "npm i it"}]}`, ``, nil); res.Error == nil ||
 		res.Error.ErrorCode() != execution.CodeAgentNotInstalled || res.Error.Metadata["hint"] != "install it with: npm i it" {
 		t.Errorf("%+v", res.Error)
 	}
@@ -169,7 +169,7 @@ func TestDetection(t *testing.T) {
 		entry string
 		set   string
 		want  adapter.AuthStatus
-	}{{either, "", adapter.Unauthenticated}, {either, "B", adapter.Authenticated}, {both, "B", adapter.Unauthenticated}, {both, "AB", adapter.Authenticated},
+	}{{either, "", adapter.AuthUnknown}, {either, "B", adapter.Authenticated}, {both, "B", adapter.Unauthenticated}, {both, "AB", adapter.Authenticated},
 		{stored, "", adapter.AuthUnknown}, {stored, "A", adapter.Authenticated}} {
 		clear(vars)
 		for _, n := range c.set {

@@ -79,6 +79,9 @@ func (c *checker) check(e *Entry) {
 		if m.Command == "" && (m.Type != "manual" || m.Notes == "") {
 			c.fault(at("install", i), "add command; notes are enough for manual", "does not say what to type")
 		}
+		if m.Package == "" && m.Type != "script" && m.Type != "manual" {
+			c.fault(at("install", i), "add package; the command is for people", "has no package for %s", m.Type)
+		}
 		if strings.ContainsAny(m.Command, "\r\n\x00") {
 			c.fault(at("install", i, "command"), "", "has more than one line")
 		}

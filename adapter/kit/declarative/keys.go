@@ -144,7 +144,7 @@ func installNode() shape.Node {
 	return shape.ClosedOf("a way",
 		shape.Must("platform", shape.One("system", "darwin", "linux", "windows", "all")),
 		shape.Must("type", shape.One("package manager; script runs the command in a shell", "npm", "brew", "pip", "winget", "script", "manual")),
-		shape.Opt("package", shape.Text("the package manager's name of the program")),
+		shape.Opt("package", shape.Text("the package manager's name of the program; not for script and manual")),
 		shape.Opt("command", shape.Text("the command as a person types it")),
 		shape.Opt("notes", shape.Text("remarks")))
 }

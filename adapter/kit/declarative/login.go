@@ -43,18 +43,16 @@ func (f *form) loginHint() string {
 func (d described) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthState {
 	f := d.form
 	var missing []string
-	for _, v := range f.Login.Variables {
-		switch set := h.Getenv(v.Name) != "" || f.Environment[v.Name] != ""; {
-		case set && !v.Required:
-			return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: v.Name + " is set"}
-		case !set && v.Required:
-			missing = append(missing, v.Name)
-		}
-	}
 	required := 0
 	for _, v := range f.Login.Variables {
-		if v.Required {
-			required++
+		set := h.Getenv(v.Name) != "" || f.Environment[v.Name] != ""
+		switch {
+		case v.Required:
+			if required++; !set {
+				missing = append(missing, v.Name)
+			}
+		case set:
+			return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: v.Name + " is set"}
 		}
 	}
 	switch {
@@ -62,10 +60,9 @@ func (d described) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthSta
 		return adapter.AuthState{Status: adapter.Unauthenticated, Details: "not set: " + strings.Join(missing, ", ") + "; " + f.loginHint()}
 	case required > 0:
 		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: "every required variable is set"}
-	case len(f.Login.Command) > 0 || len(f.Login.Variables) == 0:
-		return adapter.AuthState{Status: adapter.AuthUnknown, Details: cmp.Or(f.loginHint(), "unknown until the program runs")}
 	}
-	return adapter.AuthState{Status: adapter.Unauthenticated, Details: f.loginHint()}
+	// The program may have another login, such as a file of its own.
+	return adapter.AuthState{Status: adapter.AuthUnknown, Details: cmp.Or(f.loginHint(), "unknown until the program runs")}
 }
 
 // AuthGuidance returns what the entry says about logins.
