@@ -3,13 +3,16 @@ package drawbar
 import (
 	"os"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/drawbar/drawbar/internal/settings/customagent"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
 // Configured returns the options of a client that follows Drawbar's own configuration for work in cwd (empty:
-// the current directory), as the command line does: default agent, models, profile and run options by agent. A
-// request overrides them; they override Options.Defaults. The files are read once. The error is a CONFIG_ERROR
+// the current directory), as the command line does: default agent, agents that it describes, models, profile and run
+// options by agent. A request overrides them; they override Options.Defaults. The files are read once. The error is a CONFIG_ERROR
 // that names the file and the position in it.
 func Configured(cwd string) (Options, error) {
 	cfg, err := readConfig(cwd)
@@ -20,6 +23,7 @@ func Configured(cwd string) (Options, error) {
 	for _, m := range cfg.Models() {
 		o.Models = append(o.Models, ModelDeclaration{Agent: m.Agent, Model: m.Model})
 	}
+	o.Declared = customagent.Load(cfg, trust.Store{File: trust.FileIn(cfg.Dirs().User)}, customagent.Taken(adapter.Builtins()))
 	return o, nil
 }
 

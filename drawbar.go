@@ -48,6 +48,8 @@ import (
 type Options struct {
 	// Agents are the agents known from the start; nil means those registered by blank imports.
 	Agents []adapter.Descriptor
+	// Declared are the agents of a configuration, in addition to Agents. Configured sets it.
+	Declared catalog.Declared
 	// Host is the machine that detection inspects; nil is this machine.
 	Host *adapter.Host
 	// DefaultAgent runs requests that do not name an agent.
@@ -105,6 +107,7 @@ func New(o Options) (*Client, error) {
 		host = *o.Host
 	}
 	c := &Client{opts: o, registry: catalog.NewRegistry(agents, host), host: host}
+	c.registry.Declare(o.Declared)
 	c.models = Models{registry: c.registry, declared: o.Models}
 	if o.DefaultAgent != "" {
 		if _, err := c.registry.Get(o.DefaultAgent); err != nil {

@@ -21,8 +21,9 @@ type Source string
 
 // The sources of an agent.
 const (
-	SourceBuiltin Source = "built-in"
-	SourcePlugin  Source = "plugin"
+	SourceBuiltin       Source = "built-in"
+	SourcePlugin        Source = "plugin"
+	SourceConfiguration Source = "configuration"
 )
 
 // Registry finds agents by name. It is a lookup table, not an owner: what Get returned stays usable after the
@@ -30,10 +31,69 @@ const (
 type Registry struct {
 	host adapter.Host
 
-	mu      sync.Mutex
-	agents  map[string]*record
-	names   map[string]string // names and aliases by lower-case form
-	running map[*detection]struct{}
+	mu       sync.Mutex
+	agents   map[string]*record
+	names    map[string]string // names and aliases by lower-case form
+	running  map[*detection]struct{}
+	refused  map[string]error // names that cannot be used, and why
+	broken   error            // why the configuration's agents are not known
+	warnings []string         // about agents of the configuration
+}
+
+// Declared are the agents of a configuration.
+type Declared struct {
+	Agents  []adapter.Descriptor
+	Refused map[string]error // names that must not be used, and why; also names of other agents
+	// Broken is why the configuration cannot be read: the error of unknown names.
+	Broken   error
+	Warnings []string // about agents that are ignored
+}
+
+// Declare adds the agents of a configuration. One that is invalid, or whose name another agent has, is refused when it is
+// named. Refused names are not listed.
+func (r *Registry) Declare(declared Declared) {
+	for _, d := range declared.Agents {
+		d = d.Clone()
+		if _, err := r.lookup(d.Name); err == nil {
+			e := execution.Errorf(execution.CodeConfig, "the configuration describes an agent %s, which is the name of a built-in one", d.Name)
+			r.refuse(d.Name, e.WithHint("give it another name in the configuration"))
+			continue
+		}
+		var f faults
+		a := f.validate(d)
+		if err := r.register(&record{descriptor: d, source: SourceConfiguration, made: func() (adapter.Adapter, error) { return a, nil }}, f); err != nil {
+			r.refuse(d.Name, err)
+		}
+	}
+	for name, why := range declared.Refused {
+		r.refuse(name, why)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken, r.warnings = declared.Broken, declared.Warnings
+}
+
+// Problems says which agents of the configuration cannot be used, and why.
+func (r *Registry) Problems() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := slices.Clone(r.warnings)
+	for _, name := range slices.Sorted(maps.Keys(r.refused)) {
+		list = append(list, r.refused[name].Error())
+	}
+	if r.broken != nil {
+		list = append(list, r.broken.Error())
+	}
+	return list
+}
+
+func (r *Registry) refuse(name string, why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refused == nil {
+		r.refused = map[string]error{}
+	}
+	r.refused[name] = why
 }
 
 // record is one registered agent. Everything but the detection is immutable.
@@ -149,6 +209,9 @@ func (r *Registry) List() []Info {
 	defer r.mu.Unlock()
 	list := make([]Info, 0, len(r.agents))
 	for _, name := range slices.Sorted(maps.Keys(r.agents)) {
+		if r.refused[name] != nil {
+			continue
+		}
 		rec := r.agents[name]
 		d := rec.descriptor
 		list = append(list, Info{Agent: d.Name, DisplayName: d.DisplayName, Command: d.Command, MinVersion: d.MinVersion, Source: rec.source})
@@ -217,8 +280,14 @@ func (r *Registry) Models(name string) ([]execution.Model, error) {
 func (r *Registry) lookup(name string) (*record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if why := r.refused[strings.ToLower(strings.TrimSpace(name))]; why != nil {
+		return nil, why
+	}
 	if rec := r.find(name); rec != nil {
 		return rec, nil
+	}
+	if r.broken != nil {
+		return nil, r.broken
 	}
 	return nil, r.unknown(name)
 }

@@ -58,10 +58,14 @@ func (a *App) Client() (*drawbar.Client, error) {
 		}
 		o := drawbar.Options{Logger: a.logger(), Control: true}
 		// Commands that need the configuration report its errors; the others work without it.
-		if cfg, err := a.Config(a.Dir()); err == nil {
+		cfg, err := a.Config(a.Dir())
+		if err != nil {
+			o.Declared.Broken = err
+		} else {
 			for _, m := range cfg.Models() {
 				o.Models = append(o.Models, drawbar.ModelDeclaration{Agent: m.Agent, Model: m.Model})
 			}
+			o.Declared = a.declared(cfg)
 		}
 		a.client, a.err = make(o)
 	})

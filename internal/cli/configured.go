@@ -11,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/drawbar/drawbar/internal/settings/customagent"
 	"github.com/spf13/cobra"
 )
 
@@ -25,6 +26,15 @@ func (a *App) Config(cwd string) (*config.Config, error) {
 		a.passedOver(cfg.Dirs())
 	}
 	return cfg, err
+}
+
+// declared returns the custom agents of a configuration.
+func (a *App) declared(cfg *config.Config) catalog.Declared {
+	store, err := a.TrustStore()
+	if err != nil {
+		return catalog.Declared{Broken: err}
+	}
+	return customagent.Load(cfg, store, customagent.Taken(adapter.Builtins()))
 }
 
 // Dirs finds the directories of Drawbar's files for a directory.
@@ -87,6 +97,7 @@ func (a *App) Dir() string {
 // Agent finds the agent of a command line and returns the arguments, its name first. Without a name, the agent of the profile or
 // the configured default is used. A first argument without spaces is always an agent's name, never a prompt.
 func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (catalog.Entry, []string, error) {
+	app.SetDir(f.Dir())
 	client, err := app.Client()
 	if err != nil {
 		return catalog.Entry{}, nil, err

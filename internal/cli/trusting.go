@@ -8,6 +8,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/drawbar/drawbar/internal/settings/customagent"
 	"github.com/drawbar/drawbar/internal/settings/trust"
 	"github.com/spf13/cobra"
 )
@@ -61,6 +62,22 @@ func (a *App) Trust(ctx context.Context, root string, items []trust.Item, yes bo
 		list[i] = c.Item
 	}
 	return store.Trust(ctx, root, list, false)
+}
+
+// TrustAgent is Trust for a custom agent. Any other agent needs none.
+func (a *App) TrustAgent(ctx context.Context, name string, yes bool) error {
+	cfg, err := a.Config(a.Dir())
+	if err != nil {
+		return nil //nolint:nilerr // whoever names the agent gets this error
+	}
+	for _, c := range cfg.CustomAgents() {
+		if c.Name != name {
+			continue
+		}
+		root, items := customagent.Items(cfg, c)
+		return a.Trust(ctx, root, items, yes)
+	}
+	return nil
 }
 
 // ShowTrust prints untrusted items: new ones in full, changed ones as a difference.

@@ -1,7 +1,7 @@
 // Package schema generates JSON Schemas from Go types. The files in schema/ at the root of the module are its output; a test fails
 // if they differ.
 //
-// The schemas are derived from the types of package execution, that of agentxchain.json from the table of keys in package charter.
+// The schemas are derived from the types of package execution, those of agentxchain.json and of custom agents from tables of keys.
 // Only the names of the files are written here.
 package schema
 
@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/drawbar/drawbar/adapter/kit/declarative"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/config"
 )
@@ -35,7 +36,16 @@ func putConfig(files map[string][]byte) error {
 	if err != nil {
 		return fmt.Errorf("schema of config: %w", err)
 	}
+	s.Properties[config.CustomAgents].AdditionalProperties = ofNode(declarative.Keys())
+	s.Properties[config.CustomAgents].PropertyNames = &jsonschema.Schema{Pattern: declarative.NamePattern}
 	return put(files, "config", s)
+}
+
+// Agent returns the schema of a custom agent's entry.
+func Agent() ([]byte, error) {
+	files := map[string][]byte{}
+	err := put(files, "agent", ofNode(declarative.Keys()))
+	return files["agent.json"], err
 }
 
 // ofWritten returns the schema of a type that people write. It is closed: an unknown key is a mistake.

@@ -12,8 +12,8 @@ type Noisy interface {
 	Noise(line string) bool
 }
 
-// plainLine returns a line of standard error without control sequences, which would colour or move a terminal.
-func plainLine(line []byte) []byte {
+// PlainLine returns a line of output without control sequences, which would colour or move a terminal.
+func PlainLine(line []byte) []byte {
 	if bytes.IndexByte(line, 0x1b) < 0 {
 		return line
 	}
@@ -28,7 +28,7 @@ func complaint(tail string, p Parser) string {
 	noisy, _ := p.(Noisy)
 	var kept []string
 	for line := range strings.Lines(tail) {
-		line = strings.TrimRight(string(plainLine([]byte(strings.TrimRight(line, "\r\n")))), " \t\r")
+		line = strings.TrimRight(string(PlainLine([]byte(strings.TrimRight(line, "\r\n")))), " \t\r")
 		trimmed := strings.TrimSpace(line)
 		switch {
 		case isFrame(line, trimmed), noisy != nil && noisy.Noise(trimmed), len(kept) > 0 && kept[len(kept)-1] == line:

@@ -62,7 +62,7 @@ func (d *drive) line(l process.Line) {
 	}
 	first, original := len(d.sink.events), l.Data
 	if !d.terminal && l.Stream == process.Stderr {
-		l.Data = plainLine(l.Data)
+		l.Data = PlainLine(l.Data)
 	}
 	if d.terminal {
 		d.plain = d.strip.Strip(d.plain[:0], l.Data)

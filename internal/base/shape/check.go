@@ -42,6 +42,7 @@ type Fault struct {
 	Field string // dotted, as in roles.dev.runtime or policies[0].rule
 	Node  *Node  // what the value may be; for an unknown key the object's node
 	Value *Value // nil if a required key is missing
+	At    int    // offset of the value, of the key, or of the object that lacks the key
 	Key   string // of faults of keys
 	Like  string // the known key that differs only in case
 }
@@ -57,7 +58,7 @@ func (n *Node) Check(v *Value, field string) []Fault {
 type checker struct{ faults []Fault }
 
 func (c *checker) add(wrong Wrong, n *Node, v *Value, field string) {
-	c.faults = append(c.faults, Fault{Wrong: wrong, Node: n, Value: v, Field: field})
+	c.faults = append(c.faults, Fault{Wrong: wrong, Node: n, Value: v, Field: field, At: v.At})
 	if wrong == WrongKind || wrong == NotWhole || wrong == TooLarge {
 		v.Drop = true
 	}
@@ -107,7 +108,7 @@ func (c *checker) members(n *Node, v *Value, field string, fn func(m Member, at 
 	for _, m := range v.Members {
 		at := Path(field, m.Key)
 		if seen[m.Key] {
-			c.faults = append(c.faults, Fault{Wrong: Twice, Node: n, Value: m.Value, Field: at, Key: m.Key})
+			c.faults = append(c.faults, Fault{Wrong: Twice, Node: n, Value: m.Value, Field: at, Key: m.Key, At: m.At})
 			m.Value.Drop = true
 			continue
 		}
@@ -125,7 +126,7 @@ func (c *checker) object(n *Node, v *Value, field string) {
 		if slices.Contains(n.Also, m.Key) {
 			return
 		}
-		f := Fault{Wrong: Unknown, Node: n, Value: m.Value, Field: at, Key: m.Key}
+		f := Fault{Wrong: Unknown, Node: n, Value: m.Value, Field: at, Key: m.Key, At: m.At}
 		// Readers differ in whether they accept it as the known key.
 		if f.Like = n.Like(m.Key); f.Like != "" {
 			f.Wrong, m.Value.Drop = OtherCase, true
@@ -134,7 +135,7 @@ func (c *checker) object(n *Node, v *Value, field string) {
 	})
 	for i := range n.Keys {
 		if k := &n.Keys[i]; k.Required && !v.Get(k.Name).Is() {
-			c.faults = append(c.faults, Fault{Wrong: Missing, Node: &k.Node, Value: v.Get(k.Name), Field: Path(field, k.Name), Key: k.Name})
+			c.faults = append(c.faults, Fault{Wrong: Missing, Node: &k.Node, Value: v.Get(k.Name), Field: Path(field, k.Name), Key: k.Name, At: v.At})
 		}
 	}
 }
@@ -153,9 +154,9 @@ func (c *checker) names(n *Node, v *Value, field string) {
 	c.members(n, v, field, func(m Member, at string) {
 		switch {
 		case strings.TrimSpace(m.Key) == "":
-			c.faults = append(c.faults, Fault{Wrong: NoName, Node: n, Value: m.Value, Field: at, Key: m.Key})
+			c.faults = append(c.faults, Fault{Wrong: NoName, Node: n, Value: m.Value, Field: at, Key: m.Key, At: m.At})
 		case n.Names != "" && !Matches(n.Names, m.Key):
-			c.faults = append(c.faults, Fault{Wrong: BadName, Node: n, Value: m.Value, Field: at, Key: m.Key})
+			c.faults = append(c.faults, Fault{Wrong: BadName, Node: n, Value: m.Value, Field: at, Key: m.Key, At: m.At})
 		}
 		c.inside(n.Of, m.Value, at)
 	})

@@ -1,6 +1,5 @@
 // Package shape says what JSON values may be, as tables: kinds, keys, bounds, defaults, meanings. One table serves the check that lists
-// every fault, the JSON Schema, the reference and the command that sets single values. It words nothing: who checks says in its own
-// words what a Fault is.
+// every fault, the JSON Schema, the reference and the command that sets single values. Fault.Describe gives the usual words for a fault.
 package shape
 
 import (

@@ -3,6 +3,7 @@ package shape
 import (
 	"bytes"
 	"encoding/json"
+	"unicode/utf8"
 )
 
 // Value is a JSON value with its position in the text. Members keep their order and duplicates.
@@ -164,4 +165,11 @@ func separate(b *bytes.Buffer, begin byte) {
 	if text := b.Bytes(); text[len(text)-1] != begin {
 		b.WriteByte(',')
 	}
+}
+
+// Position returns the line and column of an offset, from 1; columns count characters.
+func Position(data []byte, offset int) (line, column int) {
+	before := data[:min(max(offset, 0), len(data))]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return 1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[start:])
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/conform"
+	"github.com/drawbar/drawbar/internal/cli/customagent"
 	"github.com/drawbar/drawbar/internal/cli/host"
 	"github.com/drawbar/drawbar/internal/cli/install"
 	"github.com/drawbar/drawbar/internal/cli/negotiate"
@@ -28,6 +29,7 @@ func New(app *cli.App) *cobra.Command {
 			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0]) }},
 		newMatrix(app), NewDetect(app), negotiate.New(app), conform.New(app), host.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app),
 	)
+	cmd.AddCommand(customagent.Commands(app)...)
 	return cmd
 }
 
@@ -49,6 +51,9 @@ func list(app *cli.App) error {
 			w.Row(i.Agent, i.DisplayName, i.Command, i.MinVersion, i.Source)
 		}
 		w.Flush()
+		for _, why := range c.Adapters().Problems() {
+			app.Warnf("%s", why)
+		}
 	})
 }
 

@@ -19,11 +19,11 @@ func New(app *cli.App) *cobra.Command {
 		Long:    "Show what an agent would do with a request, without running it. Takes the flags of \"drawbar run\", and requirements. Exit code 6: unsupported.",
 		Example: "  drawbar agents negotiate codex --budget 2 --model gpt-5.4\n  drawbar agents negotiate claude --need-approvals required --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := app.Client()
+			e, args, err := flags.Agent(app, cmd, args)
 			if err != nil {
 				return err
 			}
-			e, args, err := flags.Agent(app, cmd, args)
+			c, err := app.Client()
 			if err != nil {
 				return err
 			}

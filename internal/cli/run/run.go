@@ -40,7 +40,9 @@ func New(app *cli.App) *cobra.Command {
 The prompt is the words after the agent's name, --prompt, a file (--file), or standard input. Without an agent's name, the agent of
 the profile or the configured default runs (drawbar config set defaultAgent claude).
 
-The agent acp is any program that speaks the Agent Client Protocol: give the program and its arguments after --.
+The agent acp is any program that speaks the Agent Client Protocol: give the program and its arguments after --. The agent
+command is any other program, for one turn: the prompt is its standard input, or replaces {prompt} in an argument, or is in
+the file that replaces {prompt_file}; its standard output is the answer, and exit code 0 means completed.
 
 Ctrl-C interrupts the turn; a second Ctrl-C aborts the run. A conversation (-i) continues after an interrupt; Ctrl-C twice
 between its turns ends it. A run whose output is no longer read continues and stays on record.
@@ -54,7 +56,8 @@ unless --approve says otherwise.
   git diff | drawbar run claude --system "You review patches." --json
   drawbar run claude -i "let us look at the parser"     # a conversation: type while it works
   drawbar run codex -d "write the changelog"            # in the background; then: drawbar ps
-  drawbar run acp "explain this module" -- gemini --acp`,
+  drawbar run acp "explain this module" -- gemini --acp
+  drawbar run command "explain this module" -- ./ask.sh --brief`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, app, args) },
 	}
 	o.flags.Register(cmd)
@@ -67,11 +70,17 @@ unless --approve says otherwise.
 }
 
 func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
-	client, err := app.Client()
+	if len(args) > 0 {
+		app.SetDir(o.flags.Dir())
+		if err := app.TrustAgent(cmd.Context(), args[0], o.trust); err != nil {
+			return err
+		}
+	}
+	entry, args, err := o.flags.Agent(app, cmd, args)
 	if err != nil {
 		return err
 	}
-	entry, args, err := o.flags.Agent(app, cmd, args)
+	client, err := app.Client()
 	if err != nil {
 		return err
 	}

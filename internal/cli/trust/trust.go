@@ -14,6 +14,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/settings/customagent"
 	"github.com/drawbar/drawbar/internal/settings/hook"
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
@@ -25,10 +26,11 @@ func New(app *cli.App) *cobra.Command {
 		Use: "trust [DIR]", Short: "Show what a project would run on this machine, and trust it", Args: cli.Args(cobra.MaximumNArgs(1)),
 		Long: `Show what the project in DIR (default: here) would run on this machine, and ask whether to trust it.
 
-A repository runs nothing until you trust it: commands of .drawbar/hooks.json; programs, agents, hooks and gate actions of
-agentxchain.json. Trust applies to the content that was shown, including the files in the project that a command names. You are
-asked again about anything that is added or changed later, and shown the difference. What you write with drawbar hooks add,
-drawbar govern init and drawbar govern config set is trusted immediately.
+A repository runs nothing until you trust it: commands of .drawbar/hooks.json; agents that .drawbar/config.json describes;
+programs, agents, hooks and gate actions of agentxchain.json. Trust applies to the content that was shown, including the files
+in the project that a command names. You are asked again about anything that is added or changed later, and shown the
+difference. What you write with drawbar hooks add, drawbar agents add, drawbar govern init and drawbar govern config set is
+trusted immediately.
 
 Trust does not cover what those programs read or start themselves, nor what agents read.`,
 		Example: `  drawbar trust                # show, then ask
@@ -88,7 +90,11 @@ func find(app *cli.App, dir string) ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
-	places := []place{{dirs.Root, files.Items(hooks)}}
+	cfg, err := app.Config(dir)
+	if err != nil {
+		return nil, err
+	}
+	places := []place{{dirs.Root, append(files.Items(hooks), customagent.AllItems(cfg)...)}}
 	root, err := project.Find(dir)
 	if err != nil {
 		return places, nil //nolint:nilerr // nothing is governed here

@@ -26,7 +26,9 @@ type File struct {
 	DefaultModel string             `json:"defaultModel,omitempty" jsonschema:"model of every agent that has none of its own here"`
 	Profile      string             `json:"profile,omitempty" jsonschema:"profile of runs that name none"`
 	Agents       map[string]Options `json:"agents,omitempty" jsonschema:"by agent: what goes before the general values"`
-	Models       []Model            `json:"models,omitempty" jsonschema:"models that are added, or declared otherwise"`
+	// CustomAgents are checked against the table of package declarative.
+	CustomAgents map[string]json.RawMessage `json:"customAgents,omitempty" jsonschema:"agents that are described without code, by name"`
+	Models       []Model                    `json:"models,omitempty" jsonschema:"models that are added, or declared otherwise"`
 	// SafeDirectories are projects whose .drawbar applies although it belongs to another user.
 	SafeDirectories []string `json:"safeDirectories,omitempty" jsonschema:"projects of other users whose .drawbar counts, * for all; user's file only"`
 }
@@ -75,6 +77,8 @@ type layer struct {
 	path  string
 	raw   map[string]json.RawMessage
 	file  File
+	// agents are the file's custom agents.
+	agents []CustomAgent
 }
 
 func (l *layer) decode(data []byte) error {
@@ -84,6 +88,9 @@ func (l *layer) decode(data []byte) error {
 	}
 	if err := l.read(standard); err != nil {
 		return fileError(l.path, "%v", err).WithHint("drawbar config schema lists the keys")
+	}
+	if err := l.readAgents(standard); err != nil {
+		return err
 	}
 	return l.check()
 }

@@ -23,7 +23,7 @@ func fileKey(o execution.Option) string { return cmp.Or(o.Key, o.Name) }
 // isMerged reports whether the objects of several layers are merged; other values replace each other.
 func isMerged(key string) bool {
 	o, ok := execution.OptionNamed(key)
-	return key == "agents" || ok && o.Merged()
+	return key == "agents" || key == CustomAgents || ok && o.Merged()
 }
 
 // Lay applies other options on top of these: scalars and lists replace, objects are merged one level deep.

@@ -1,7 +1,6 @@
 package submit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/transport/process"
 	"github.com/goccy/go-yaml"
 )
 
@@ -79,31 +76,12 @@ type entry struct {
 
 // editForm opens the form in the person's editor, and returns the file.
 func editForm(ctx context.Context, app *cli.App) (string, error) {
-	words := strings.Fields(cmp.Or(app.Getenv("VISUAL"), app.Getenv("EDITOR")))
-	if len(words) == 0 {
-		return "", cli.Usage("--edit: neither VISUAL nor EDITOR is set").WithHint("EDITOR=vi drawbar govern submit --edit, or drawbar govern submit --form > FILE")
+	file, err := app.Edit(ctx, cli.Editing{What: "--edit", Typed: "drawbar govern submit --edit", Instead: "drawbar govern submit --form > FILE",
+		Pattern: "drawbar-turn-*.yaml", Text: blank})
+	if e, ok := errors.AsType[*execution.Error](err); ok && file != "" {
+		return "", e.WithHint("drawbar govern submit --from %s", file)
 	}
-	path, err := adapter.OSHost(nil).LookPath(words[0])
-	if err != nil {
-		return "", cli.Usage("--edit: the editor %s was not found", words[0]).WithHint("EDITOR=vi drawbar govern submit --edit")
-	}
-	in, out, errs, ok := app.Files()
-	if !ok || app.JSON {
-		return "", cli.Usage("--edit needs a terminal").WithHint("drawbar govern submit --form > FILE")
-	}
-	file, err := os.CreateTemp("", "drawbar-turn-*.yaml")
-	if err != nil {
-		return "", execution.Errorf(execution.CodeConfig, "create the form: %w", err)
-	}
-	_, err = file.WriteString(blank)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return "", execution.Errorf(execution.CodeConfig, "create the form: %w", err)
-	}
-	code, err := process.Attached(ctx, process.Spec{Path: path, Args: append(words[1:], file.Name()), Env: os.Environ()}, in, out, errs)
-	if err != nil || code != 0 {
-		return "", execution.Errorf(execution.CodeSpawn, "the editor %s exited with code %d; your text is in %s", words[0], code, file.Name()).WithHint("drawbar govern submit --from %s", file.Name())
-	}
-	return file.Name(), nil
+	return file, err
 }
 
 // read reads a form from a file, or from standard input for "-".

@@ -16,7 +16,7 @@ const maxDepth = 64
 // parse parses a JSON object and its positions. A text that is not one is a single problem with line and column.
 func parse(data []byte) (*shape.Value, *Problem) {
 	fault := func(at int, hint, format string, args ...any) *Problem {
-		line, column := position(data, at)
+		line, column := shape.Position(data, at)
 		return &Problem{Severity: SeverityError, Type: SyntaxInvalid, Message: fmt.Sprintf(format, args...), Hint: hint, Line: line, Column: column}
 	}
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
@@ -47,7 +47,7 @@ func parse(data []byte) (*shape.Value, *Problem) {
 	}
 	root := shape.Parse(data)
 	if root.Kind != "object" {
-		return nil, fault(root.At, "", "is %s, not an object", article(root.Kind))
+		return nil, fault(root.At, "", "is %s, not an object", shape.Article(root.Kind))
 	}
 	return root, nil
 }
@@ -82,21 +82,4 @@ func tooDeep(data []byte) int {
 		}
 	}
 	return -1
-}
-
-// position is the line and column of an offset, from 1; columns count characters.
-func position(data []byte, offset int) (line, column int) {
-	before := data[:min(max(offset, 0), len(data))]
-	start := bytes.LastIndexByte(before, '\n') + 1
-	return 1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[start:])
-}
-
-func article(kind string) string {
-	switch kind {
-	case "object", "array":
-		return "an " + kind
-	case "null":
-		return "null"
-	}
-	return "a " + kind
 }

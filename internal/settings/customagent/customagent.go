@@ -1,0 +1,130 @@
+// Package customagent decides which agents of the configuration may be used: a project's need trust, and no agent may take
+// the name of a built-in one or run Drawbar itself. It starts nothing and asks nobody.
+package customagent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/declarative"
+	"github.com/drawbar/drawbar/catalog"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/lookpath"
+	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/drawbar/drawbar/internal/settings/trust"
+)
+
+// Load returns the custom agents of a configuration, and those that are refused. taken reports whether a built-in agent has
+// a name. It reads the trust store only if it is needed.
+func Load(cfg *config.Config, store trust.Store, taken func(name string) bool) catalog.Declared {
+	d := catalog.Declared{Refused: map[string]error{}}
+	have := map[string]bool{}
+	for _, a := range cfg.CustomAgents() {
+		if have[a.Name] {
+			d.Warnings = append(d.Warnings, fmt.Sprintf("%s: agent %s is ignored: your own configuration has one of this name", a.File, a.Name))
+			continue
+		}
+		if taken(a.Name) && a.Scope == config.ScopeProject {
+			d.Warnings = append(d.Warnings, fmt.Sprintf("%s: agent %s is ignored: a built-in agent has this name", a.File, a.Name))
+			continue
+		}
+		have[a.Name] = true
+		if err := Check(a, taken); err != nil {
+			d.Refused[a.Name] = err
+			continue
+		}
+		root, items := Items(cfg, a)
+		if err := store.Check(root, items); err != nil {
+			d.Refused[a.Name] = err
+			continue
+		}
+		d.Agents = append(d.Agents, declarative.Describe(a.Name, Resolved(a)))
+	}
+	return d
+}
+
+// Check refuses an agent with the name of a built-in one, and one that runs Drawbar itself or a file of whatever directory
+// is current.
+func Check(a config.CustomAgent, taken func(name string) bool) error {
+	fault := func(format string, args ...any) *execution.Error {
+		e := execution.Errorf(execution.CodeConfig, "%s: customAgents.%s "+format, append([]any{a.File, a.Name}, args...)...)
+		e.Agent = a.Name
+		return e
+	}
+	if taken(a.Name) {
+		return fault("has the name of a built-in agent").
+			WithHint("give it another name: drawbar agents export %s > FILE, then drawbar agents add OTHER --file FILE and drawbar agents remove %s", a.Name, a.Name)
+	}
+	program := a.Entry.Command[0]
+	relative := strings.ContainsAny(program, `/\`) && !filepath.IsAbs(program)
+	switch {
+	case relative && a.Scope != config.ScopeProject:
+		return fault("runs %s, which is another file in each directory", program).WithHint("write an absolute path, or a name on PATH: drawbar agents edit %s", a.Name)
+	case relative && !filepath.IsLocal(filepath.FromSlash(program)):
+		return fault("runs %s, which is outside the project", program).WithHint("name a file of the project, or a program on PATH")
+	}
+	if self, err := os.Executable(); err == nil {
+		if found, err := lookpath.In(os.Environ(), "", Resolved(a).Command[0]); err == nil && same(self, found) {
+			return fault("runs Drawbar itself").WithHint("name the agent's own program: drawbar agents edit %s", a.Name)
+		}
+	}
+	return nil
+}
+
+func same(a, b string) bool {
+	x, errA := os.Stat(a)
+	y, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(x, y)
+}
+
+// Resolved returns the entry with the absolute path of a program of the project.
+func Resolved(a config.CustomAgent) declarative.Entry {
+	e := a.Entry
+	if program := e.Command[0]; a.Root != "" && strings.ContainsAny(program, `/\`) && !filepath.IsAbs(program) {
+		e.Command = append([]string{filepath.Join(a.Root, filepath.FromSlash(program))}, e.Command[1:]...)
+	}
+	return e
+}
+
+// Items returns what must be trusted before an agent may run, and the project: the whole entry for an agent of the project, and
+// for the user's own agent a program that lies in the project.
+func Items(cfg *config.Config, a config.CustomAgent) (root string, items []trust.Item) {
+	root = cfg.Dirs().Root
+	program := a.Entry.Command[0]
+	if a.Scope != config.ScopeProject {
+		if rel, err := filepath.Rel(root, program); !cfg.Dirs().Found || !filepath.IsAbs(program) || err != nil || !filepath.IsLocal(rel) {
+			return root, nil
+		}
+		return root, []trust.Item{trust.New(root, root, a.File, config.CustomAgents+"."+a.Name, trust.Quote(a.Entry.Command), a.Entry.Command...)}
+	}
+	file := a.File
+	if rel, err := filepath.Rel(root, a.File); err == nil {
+		file = filepath.ToSlash(rel)
+	}
+	// The whole entry decides what runs: arguments of options, variables, the command of the login.
+	return root, []trust.Item{trust.New(root, root, file, config.CustomAgents+"."+a.Name, string(a.Text), a.Entry.Command...)}
+}
+
+// AllItems returns the items of every custom agent.
+func AllItems(cfg *config.Config) (items []trust.Item) {
+	for _, a := range cfg.CustomAgents() {
+		_, some := Items(cfg, a)
+		items = append(items, some...)
+	}
+	return items
+}
+
+// Taken returns a function that reports whether one of the agents has a name or an alias.
+func Taken(agents []adapter.Descriptor) func(name string) bool {
+	names := map[string]bool{}
+	for _, d := range agents {
+		names[d.Name] = true
+		for _, alias := range d.Aliases {
+			names[alias] = true
+		}
+	}
+	return func(name string) bool { return names[name] }
+}
