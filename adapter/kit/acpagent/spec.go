@@ -89,8 +89,11 @@ type Spec struct {
 
 	// Classify returns the code of an agent's error, empty to leave it to the kit.
 	Classify func(code int64, message string) execution.ErrorCode
-	// FailedText recognizes a turn that ended successfully with an error as its text. Default: none.
-	FailedText func(text string) (execution.ErrorCode, bool)
+	// FailedText recognizes a turn that ended successfully with an error as its text; spent is the turn's usage, zero if
+	// the agent stated none. Default: none.
+	FailedText func(text string, spent execution.Usage) (execution.ErrorCode, bool)
+	// FailedCall returns why a call failed that the agent reports as completed, empty if it did not. Default: none did.
+	FailedCall func(*ToolCall) string
 
 	// Quiet lists the agent's own methods, notifications and requests, that a run ignores.
 	Quiet []string

@@ -208,6 +208,12 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (exit int) {
 func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 	p.ready(c, s)
 	ok, failed := c.Status == statusCompleted, "the call failed"
+	if ok && p.spec.FailedCall != nil {
+		if why := p.spec.FailedCall(&c.ToolCall); why != "" {
+			p.failTool(c, why, s)
+			return
+		}
+	}
 	if ok || c.call.Running() {
 		// A command that failed before it ran, or was refused, has no shell_start. A non-zero exit code is a failure
 		// even if the agent reports success.
