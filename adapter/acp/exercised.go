@@ -2,6 +2,7 @@ package acp
 
 import (
 	"cmp"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 func opencode() acpagent.Agent {
@@ -60,7 +62,7 @@ func goose() acpagent.Agent {
 		Login: acpagent.Login{Provider: "any model API", Command: "goose configure", Files: []string{".config/goose/config.yaml"}},
 		Notes: []string{"the tokens of a turn are those of its last model call", "it does not answer an interrupt while it waits for a model: it is stopped after 3 s"},
 		Quirks: func(s *acpagent.Spec) {
-			s.ToolName, s.MCPTool, s.Shell = toolName, gooseTool, gooseShell
+			s.ToolName, s.MCPTool, s.Kind = toolName, gooseTool, gooseKind
 			s.CancelWait, s.FailedText = 3*time.Second, gooseFailed
 			s.Modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "auto", execution.ApprovalPrompt: "approve", execution.ApprovalDeny: "approve"}
 		},
@@ -73,17 +75,23 @@ func gooseTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok 
 	extension, tool := c.MetaField("goose", "toolCall", "extensionName").Str(), toolName(c)
 	for _, s := range servers {
 		if s == extension && tool != "" {
-			return s, tool, true
+			return s, strings.TrimPrefix(tool, s+"__"), true
 		}
 	}
 	return "", "", false
 }
 
-func gooseShell(c *acpagent.ToolCall) (acpagent.Shell, bool) {
-	if toolName(c) != "shell" {
-		return acpagent.Shell{}, false
+// gooseKind returns the kind of goose's own tools: it states none, or other.
+func gooseKind(c *acpagent.ToolCall) string {
+	switch toolName(c) {
+	case "shell":
+		return "execute"
+	case "write", "edit":
+		return "edit"
+	case "read", "tree":
+		return "read"
 	}
-	return acpagent.Shell{Command: c.InputField("command"), Output: c.Text()}, true
+	return ""
 }
 
 // gooseFailed recognizes a failure of the model API: goose words it as an answer, and states no tokens for it.
@@ -153,10 +161,20 @@ func droid() acpagent.Agent {
 		Login: acpagent.Login{Provider: "Factory", Command: "droid", Variables: []adapter.AuthVariable{key("FACTORY_API_KEY", "API key of the Factory account")},
 			Files: []string{".factory/settings.json"}},
 		Notes:    []string{"a model of your own needs --model with the id that it offers, custom:NAME-0, and no login", "it states no tokens and no prices"},
-		Quirks:   func(s *acpagent.Spec) { s.ToolName = titleWord },
+		Quirks:   func(s *acpagent.Spec) { s.ToolName, s.MCPTool = titleWord, droidTool },
 		Limits:   stdioOnly,
 		Redirect: redirectDroid,
 	}
+}
+
+// droidTool recognizes server___tool.
+func droidTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
+	for _, s := range servers {
+		if tool, ok := strings.CutPrefix(titleWord(c), s+"___"); ok && tool != "" {
+			return s, tool, true
+		}
+	}
+	return "", "", false
 }
 
 func openclaw() acpagent.Agent {
@@ -194,9 +212,34 @@ func codexBridge() acpagent.Agent {
 			Keys: []string{"CODEX_HOME"}},
 		Login: acpagent.Login{Provider: "OpenAI", Command: "codex login", Files: []string{".codex/auth.json"}, Variables: []adapter.AuthVariable{
 			key("OPENAI_API_KEY", "API key of OpenAI"), key("CODEX_API_KEY", "API key of OpenAI, for Codex alone")}},
-		Notes:    []string{"the agent codex has more: its adapter drives Codex itself"},
+		Notes: []string{"the agent codex has more: its adapter drives Codex itself", "it asks before it leaves the workspace or uses the network; approval mode yolo gives it full access"},
+		Quirks: func(s *acpagent.Spec) {
+			s.MCPTool, s.Notice = codexTool, codexNotice
+			s.Modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "agent-full-access", execution.ApprovalPrompt: "workspace-write", execution.ApprovalDeny: "workspace-write"}
+		},
 		Redirect: redirectCodex,
 	}
+}
+
+// codexTool recognizes a call of an MCP server by its _meta; its input names both.
+func codexTool(c *acpagent.ToolCall, _ []string) (server, tool string, ok bool) {
+	server, tool = c.InputField("server"), c.InputField("tool")
+	return server, tool, c.MetaField("is_mcp_tool_call").IsTrue() && server != "" && tool != ""
+}
+
+// codexNotice recognizes warnings and errors of the model API that codex-acp sends as pieces of its message: what the model
+// says has the id of a message.
+func codexNotice(update jsonscan.Value) (acpagent.Notice, bool) {
+	text := update.Get("content").Get("text").Str()
+	if update.Get("messageId").Exists() || text == "" {
+		return acpagent.Notice{}, false
+	}
+	var failed struct{ Error struct{ Message string } }
+	if json.Unmarshal([]byte(text), &failed) == nil && failed.Error.Message != "" {
+		return acpagent.Notice{Message: failed.Error.Message, Failed: cmp.Or(acpagent.CodeOfText(text), execution.CodeProvider)}, true
+	}
+	warning, ok := strings.CutPrefix(strings.TrimSpace(text), "Warning: ")
+	return acpagent.Notice{Message: warning}, ok
 }
 
 // titleWord returns the first word of a call's title where the agent puts its tool's name, without a colon behind it.

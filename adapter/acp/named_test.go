@@ -15,6 +15,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -116,20 +117,59 @@ func TestToolNames(t *testing.T) {
 	}
 	call := &acpagent.ToolCall{Title: "echo \u00b7 /w", Input: []byte(`{"command":"ls"}`),
 		Meta: []byte(`{"goose":{"toolCall":{"toolName":"shell","extensionName":"files"}}}`)}
+	if _, tool, ok := gooseTool(&acpagent.ToolCall{Meta: []byte(`{"goose":{"toolCall":{"toolName":"files__echo","extensionName":"files"}}}`)}, []string{"files"}); tool != "echo" || !ok {
+		t.Error(tool, ok)
+	}
 	if server, tool, ok := gooseTool(call, []string{"other", "files"}); server != "files" || tool != "shell" || !ok {
 		t.Error(server, tool, ok)
 	}
 	if _, _, ok := gooseTool(call, []string{"other"}); ok {
 		t.Error("a tool of another extension")
 	}
-	if sh, ok := gooseShell(call); !ok || sh.Command != "ls" {
-		t.Errorf("%+v %v", sh, ok)
+	if got := gooseKind(call); got != "execute" {
+		t.Errorf("the kind of a shell's call is %q", got)
+	}
+	if server, tool, ok := droidTool(&acpagent.ToolCall{Title: "files___echo x"}, []string{"files"}); server != "files" || tool != "echo" || !ok {
+		t.Error(server, tool, ok)
+	}
+	if _, _, ok := droidTool(&acpagent.ToolCall{Title: "files__echo"}, []string{"files"}); ok {
+		t.Error("a name of another form")
+	}
+	call = &acpagent.ToolCall{Input: []byte(`{"server":"files","tool":"echo","arguments":{}}`), Meta: []byte(`{"is_mcp_tool_call":true}`)}
+	if server, tool, ok := codexTool(call, nil); server != "files" || tool != "echo" || !ok {
+		t.Error(server, tool, ok)
+	}
+	call.Meta = nil
+	if _, _, ok := codexTool(call, nil); ok {
+		t.Error("an input that looks like one")
 	}
 	if server, tool, ok := opencodeTool(&acpagent.ToolCall{Title: "files_echo"}, []string{"files"}); server != "files" || tool != "echo" || !ok {
 		t.Error(server, tool, ok)
 	}
 	if _, _, ok := opencodeTool(&acpagent.ToolCall{Title: "files_of/w"}, []string{"files"}); ok {
 		t.Error("a path is no tool")
+	}
+}
+
+// TestCodexNotices: pieces of the message that come from the program have no id.
+func TestCodexNotices(t *testing.T) {
+	t.Parallel()
+	for update, want := range map[string]acpagent.Notice{
+		`{"content":{"text":"Warning: no metadata.\n\n"}}`:                                {Message: "no metadata."},
+		`{"content":{"text":"{\"error\":{\"message\":\"429 slow down\"}}\n\n"}}`:          {Message: "429 slow down", Failed: execution.CodeRateLimited},
+		`{"content":{"text":"{\"error\":{\"message\":\"it broke\"}}\n\n"}}`:               {Message: "it broke", Failed: execution.CodeProvider},
+		`{"messageId":"m","content":{"text":"Warning: the model says this"}}`:             {},
+		`{"messageId":"m","content":{"text":"{\"error\":{\"message\":\"an example\"}}"}}`: {},
+		`{"content":{"text":"{\"name\":\"x\"}"}}`:                                         {},
+		`{"content":{"type":"image"}}`:                                                    {},
+	} {
+		v, err := jsonscan.Parse([]byte(update))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := codexNotice(v); ok != (want != acpagent.Notice{}) || ok && got != want {
+			t.Errorf("%s: %+v %v", update, got, ok)
+		}
 	}
 }
 

@@ -92,7 +92,11 @@ func redirectDroid(baseURL, home string) adapter.Redirect {
 		Env:   loopback(home, "FACTORY_API_KEY=fk-dummy", "FACTORY_DROID_AUTO_UPDATE_ENABLED=false"),
 		Files: map[string][]byte{filepath.Join(home, ".factory", "settings.json"): []byte(settings)},
 		Model: "custom:Scripted-0",
-		Shell: shell("Execute"), MCP: mcpNamed("%s___%s"),
+		Shell: func(command string, _ bool) adapter.ScriptedCall {
+			return cliagent.Scripted("Execute", map[string]any{"command": command, "summary": "Run the given command", "riskLevel": "high",
+				"riskLevelReason": "It changes files."})
+		},
+		MCP: mcpNamed("%s___%s"),
 	}
 }
 
@@ -110,8 +114,12 @@ func redirectCodex(baseURL, home string) adapter.Redirect {
 	return adapter.Redirect{
 		Env:   loopback(home, "OPENAI_API_KEY=dummy"),
 		Files: map[string][]byte{filepath.Join(home, ".codex", "config.toml"): []byte(config)},
-		Shell: func(command string, _ bool) adapter.ScriptedCall {
-			return cliagent.Scripted("exec_command", map[string]any{"cmd": command})
+		Shell: func(command string, ask bool) adapter.ScriptedCall {
+			input := map[string]any{"cmd": command}
+			if ask {
+				input["sandbox_permissions"], input["justification"] = "require_escalated", "it leads out of the sandbox"
+			}
+			return cliagent.Scripted("exec_command", input)
 		},
 		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
 			return adapter.ScriptedCall{Name: tool, Namespace: "mcp__" + server, Input: input}

@@ -79,13 +79,6 @@ var (
 // Adapter returns the agent's adapter; zero options are for a normal program.
 func (a Agent) Adapter(opts cliagent.Options) Adapter {
 	d := a.Descriptor()
-	spec := Spec{Name: d.Name, FailedText: FailedAnswer, LoginHint: a.Login.hint(),
-		Spawn: func(*cliagent.Launch) (cliagent.Invocation, error) {
-			return cliagent.Invocation{Args: slices.Clone(a.Args)}, nil
-		}}
-	if a.Quirks != nil {
-		a.Quirks(&spec)
-	}
 	return Adapter{login: a.Login, about: d, Embedded: cliagent.Embedded{Adapter: cliagent.New(Join(cliagent.Spec{
 		Name:         d.Name,
 		Command:      d.Command,
@@ -93,7 +86,19 @@ func (a Agent) Adapter(opts cliagent.Options) Adapter {
 		Capabilities: a.capabilities,
 		Linger:       cmp.Or(a.Linger, time.Second),
 		Keys:         d.Keys,
-	}, spec, nil), opts)}}
+	}, a.Spec(), nil), opts)}}
+}
+
+// Spec returns how the agent speaks the protocol.
+func (a Agent) Spec() Spec {
+	spec := Spec{Name: a.About.Name, FailedText: FailedAnswer, LoginHint: a.Login.hint(),
+		Spawn: func(*cliagent.Launch) (cliagent.Invocation, error) {
+			return cliagent.Invocation{Args: slices.Clone(a.Args)}, nil
+		}}
+	if a.Quirks != nil {
+		a.Quirks(&spec)
+	}
+	return spec
 }
 
 // installHint returns how to get the program.

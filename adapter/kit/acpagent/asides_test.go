@@ -7,6 +7,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -81,6 +82,21 @@ func TestAsides(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFailedNotice: a failure that the program put into its message is the outcome of the turn, and not its text.
+func TestFailedNotice(t *testing.T) {
+	t.Parallel()
+	spec := Spec{Notice: func(update jsonscan.Value) (Notice, bool) {
+		return Notice{Message: "bad key", Failed: execution.CodeAuth}, !update.Get("messageId").Exists()
+	}}
+	for last, want := range map[string]execution.Status{chunk("error"): execution.StatusFailed,
+		update("agent_message_chunk", `"messageId":"m","content":{"type":"text","text":"after all"}`): execution.StatusCompleted} {
+		_, res := converse(t, spec, execution.Request{}, chunk("error"), last, turnOver)
+		if res.Status != want || want == execution.StatusFailed && (res.Error.ErrorCode() != execution.CodeAuth || res.Output != nil) {
+			t.Errorf("%s: %s %+v %+v", last, res.Status, res.Error, res.Output)
+		}
 	}
 }
 

@@ -48,6 +48,9 @@ type Spec struct {
 
 	// ToolName returns the name of a call's tool. Default: DefaultToolName.
 	ToolName func(*ToolCall) string
+	// Kind returns the kind of a call whose kind the agent does not state, or states as other; empty for unknown.
+	// Default: none is known.
+	Kind func(*ToolCall) string
 	// Input returns the input of a call that states none. Default: its title and its locations.
 	Input func(*ToolCall) []byte
 	// MCPTool recognizes a call of an MCP server's tool; servers are those of the request, with the caller's tools as
@@ -113,8 +116,9 @@ type Aside struct {
 // Notice is a message of the program between those of the model.
 type Notice struct {
 	Message string
-	Call    string   // a background sub-agent of this call ended; may be repeated
-	End     Subagent // outcome
+	Failed  execution.ErrorCode // as in Aside
+	Call    string              // a background sub-agent of this call ended; may be repeated
+	End     Subagent            // outcome
 }
 
 // Join returns the spec of an agent that speaks ACP in the runs that twoWay selects, and follows base in the others.

@@ -82,6 +82,9 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 		return c
 	}
 	c.merge(u)
+	if p.spec.Kind != nil && (c.Kind == "" || c.Kind == kindOther) {
+		c.Kind = cmp.Or(p.spec.Kind(&c.ToolCall), c.Kind)
+	}
 	if !c.started {
 		if c.call.Parent == "" {
 			p.failed = nil
