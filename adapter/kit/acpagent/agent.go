@@ -157,7 +157,7 @@ func (a Adapter) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthState
 
 // AuthGuidance returns how to log in.
 func (a Adapter) AuthGuidance() adapter.AuthGuidance {
-	g := adapter.AuthGuidance{Provider: cmp.Or(a.login.Provider, a.about.DisplayName), EnvVars: a.login.Variables,
+	g := adapter.AuthGuidance{Provider: cmp.Or(a.login.Provider, a.about.DisplayName, a.about.Name), EnvVars: a.login.Variables,
 		Documentation: []string{a.about.Docs}, LoginCommand: a.login.Command}
 	if a.login.Command != "" {
 		g.Steps = append(g.Steps, adapter.AuthStep{Description: "log in with the agent's own command", Command: a.login.Command})
