@@ -183,10 +183,10 @@ func openclaw() acpagent.Agent {
 		About: adapter.Descriptor{Name: "openclaw", DisplayName: "OpenClaw", Command: "openclaw", TestedVersions: []string{"2026.9.6"},
 			Install: []adapter.InstallMethod{m}, Docs: "https://docs.openclaw.ai/cli/acp",
 			HostSignals: []string{"OPENCLAW_CLI", "OPENCLAW_SHELL"}, HostTraces: []string{"OPENCLAW_RUN_ID", "OPENCLAW_SESSION"},
-			Keys: []string{"OPENCLAW_GATEWAY_TOKEN", "OPENCLAW_GATEWAY_URL", "OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"}},
+			Keys: []string{"OPENCLAW_GATEWAY_TOKEN", "OPENCLAW_GATEWAY_URL", "OPENCLAW_GATEWAY_PORT", "OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"}},
 		Args:   []string{"acp"},
 		Login:  acpagent.Login{Provider: "any model API", Command: "openclaw onboard", Files: []string{".openclaw/openclaw.json"}},
-		Notes:  []string{"it needs its gateway: openclaw gateway run", "it takes no MCP servers over ACP"},
+		Notes:  []string{"it needs its gateway, openclaw gateway run; OPENCLAW_GATEWAY_PORT and OPENCLAW_GATEWAY_TOKEN name another one than its settings do", "it takes no MCP servers over ACP"},
 		Limits: func(c *execution.Capabilities) { c.Agent.MCP, c.Agent.MCPTransports = false, nil },
 	}
 }
