@@ -24,10 +24,30 @@ type Descriptor struct {
 	Install        []InstallMethod
 	HostSignals    []string          // variables that mark "this process runs inside that agent"; never a login
 	HostTraces     []string          // other variables that it may leave to child processes; they prove nothing and are useless to other agents
+	HostCopies     []string          // markers of other agents that it sets too: within this agent they stand for nothing
 	HostMetadata   map[string]string // such variables by the information they contain: sessionId, version, projectDir
 	Keys           []string          // variables needed for the agent's login; kept in a minimal environment
 	Docs           string            // URL of the vendor's documentation
+	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing
+	Documented     string            // URL of the document that the adapter follows; set if it was never exercised with the agent's program
 	New            func() Adapter
+}
+
+// ProtocolACP is the Descriptor.Protocol of an agent that is reached over the Agent Client Protocol alone.
+const ProtocolACP = "ACP"
+
+// NotExercised describes an agent whose adapter follows documents, see Descriptor.Documented.
+const NotExercised = "documented, not exercised"
+
+// Kind describes how an agent is reached: "own adapter", "over ACP", or NotExercised.
+func (d Descriptor) Kind() string {
+	switch {
+	case d.Documented != "":
+		return NotExercised
+	case d.Protocol != "":
+		return "over " + d.Protocol
+	}
+	return "own adapter"
 }
 
 // Clone returns a copy that shares no memory with d, with the agent's name as the default of other names. Lists

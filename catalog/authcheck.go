@@ -3,8 +3,6 @@ package catalog
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,14 +31,9 @@ func (r *Registry) CheckAuth(ctx context.Context, name string) (AuthReport, erro
 	return r.checkAuth(ctx, rec), nil
 }
 
-// CheckAllAuth runs CheckAuth for all agents concurrently; the result is sorted by name.
+// CheckAllAuth runs CheckAuth for all listed agents concurrently; the result is sorted by name.
 func (r *Registry) CheckAllAuth(ctx context.Context) []AuthReport {
-	r.mu.Lock()
-	records := make([]*record, 0, len(r.agents))
-	for _, name := range slices.Sorted(maps.Keys(r.agents)) {
-		records = append(records, r.agents[name])
-	}
-	r.mu.Unlock()
+	records := r.records()
 	reports := make([]AuthReport, len(records))
 	var wg sync.WaitGroup
 	for i, rec := range records {

@@ -95,7 +95,7 @@ func (r *Registry) Detect(ctx context.Context, name string) (*InstalledInfo, err
 	return &info, nil
 }
 
-// Installed detects all agents concurrently and returns the answers sorted by name. It never fails: an agent
+// Installed detects all listed agents (Listed) concurrently and returns the answers sorted by name. It never fails: an agent
 // whose detection fails or does not complete before ctx is done has Installed false and the reason in Notes.
 func (r *Registry) Installed(ctx context.Context) []InstalledInfo {
 	found := map[string]InstalledInfo{}
@@ -110,13 +110,7 @@ func (r *Registry) Installed(ctx context.Context) []InstalledInfo {
 // DetectEach is Installed for a caller that wants each answer as soon as it is known. It calls fn once per
 // agent, on the caller's goroutine, and returns after the last call.
 func (r *Registry) DetectEach(ctx context.Context, fn func(InstalledInfo)) {
-	r.mu.Lock()
-	records := make([]*record, 0, len(r.agents))
-	for _, name := range slices.Sorted(maps.Keys(r.agents)) {
-		records = append(records, r.agents[name])
-	}
-	r.mu.Unlock()
-
+	records := r.records()
 	ctx, cancel := context.WithCancel(ctx)
 	answers := make(chan InstalledInfo, len(records)) // room for every answer: no sender blocks
 	var wg sync.WaitGroup

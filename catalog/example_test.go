@@ -46,5 +46,5 @@ func ExampleRegistry() {
 	// Output:
 	// <nil>
 	// echo plugin
-	// unknown agent "ehco"; did you mean echo? list the agents with: drawbar agents list
+	// unknown agent "ehco"; did you mean echo? list the agents with: drawbar agents list --all
 }

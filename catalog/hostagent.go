@@ -29,7 +29,7 @@ const (
 // DetectHost returns the agents that this process runs inside, innermost first. A marker that several agents
 // set is weaker evidence than one that a single agent sets, and an API key is no evidence. Nested agents leave
 // the markers of both: the nearer ancestor is then the inner one, or, if ancestors are unknown, the agent with
-// more markers of its own.
+// more markers of its own. A marker that one of them copies from another agent (Descriptor.HostCopies) stands for nothing.
 //
 // ancestors are the names of the programs above this process, the parent first; nil if unknown.
 func (r *Registry) DetectHost(ancestors []string) []HostAgent {
@@ -40,6 +40,14 @@ func (r *Registry) DetectHost(ancestors []string) []HostAgent {
 	}
 	r.mu.Unlock()
 
+	copied := map[string]bool{} // markers that an agent around this process copies from another one
+	for _, d := range descriptors {
+		if slices.ContainsFunc(d.HostSignals, func(s string) bool { return r.host.Getenv(s) != "" }) {
+			for _, s := range d.HostCopies {
+				copied[s] = true
+			}
+		}
+	}
 	claims := map[string]int{} // number of agents a marker may stand for
 	for _, d := range descriptors {
 		for _, s := range d.HostSignals {
@@ -54,7 +62,7 @@ func (r *Registry) DetectHost(ancestors []string) []HostAgent {
 	for _, d := range descriptors {
 		c := candidate{HostAgent: HostAgent{Agent: d.Name}}
 		for _, s := range d.HostSignals {
-			if r.host.Getenv(s) == "" {
+			if r.host.Getenv(s) == "" || copied[s] {
 				continue
 			}
 			c.Signals = append(c.Signals, s)

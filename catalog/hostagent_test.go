@@ -23,6 +23,7 @@ func TestDetectHost(t *testing.T) {
 		}),
 		describe("pi", signals("PI_CODING_AGENT")),
 		describe("omp", signals("OMPCODE", "PI_CODING_AGENT")), // a fork that sets the original's marker too
+		describe("copier", signals("COPIER"), func(d *adapter.Descriptor) { d.HostCopies = []string{"CLAUDECODE"} }),
 	}
 	for _, tt := range []struct {
 		name      string
@@ -38,6 +39,8 @@ func TestDetectHost(t *testing.T) {
 		{"one marker and the process", "CLAUDECODE=1", []string{"/bin/sh", "/opt/claude"}, "claude:high"},
 		{"the fork, by its own marker", "OMPCODE=1 PI_CODING_AGENT=true", nil, "omp:medium pi:low"},
 		{"the original, whose marker both set", "PI_CODING_AGENT=true", []string{"pi"}, "pi:medium omp:low"},
+		{"a copied marker", "COPIER=1 CLAUDECODE=1", nil, "copier:medium"},
+		{"a copied marker and one of the agent's own", "COPIER=1 CLAUDECODE=1 CLAUDE_SESSION=s", []string{"claude"}, "claude:high copier:medium"},
 		{"two agents, one has more", "CLAUDECODE=1 CODEX_CI=1 CODEX_THREAD=t", nil, "codex:high claude:medium"},
 		{"two agents, the nearer one", "CLAUDECODE=1 CODEX_CI=1 CODEX_THREAD=t", []string{"/bin/bash", "claude", "/bin/bash", "/usr/lib/node_modules/@openai/codex/bin/codex.js"}, "claude:high codex:high"},
 		{"two agents, one is an ancestor", "CLAUDECODE=1 CODEX_CI=1 CODEX_THREAD=t", []string{"claude"}, "claude:high codex:high"},
@@ -68,9 +71,11 @@ func TestHostSignalsAreNoLogins(t *testing.T) {
 	t.Parallel()
 	d := describe("x", func(d *adapter.Descriptor) {
 		d.HostSignals, d.Keys, d.HostMetadata = []string{"X_API_KEY"}, []string{"X_API_KEY"}, map[string]string{"a": "not a name"}
+		d.HostCopies = []string{"not a name"}
 	})
 	err := NewRegistry(nil, adapter.Host{}).Register(d)
-	if err == nil || !strings.Contains(err.Error(), "is a login") || !strings.Contains(err.Error(), "hostMetadata.a") {
+	if err == nil || !strings.Contains(err.Error(), "is a login") || !strings.Contains(err.Error(), "hostMetadata.a") ||
+		!strings.Contains(err.Error(), "hostCopies[0]") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -112,6 +112,9 @@ type Info struct {
 	Command     string `json:"cliCommand"`
 	MinVersion  string `json:"minVersion,omitempty"`
 	Source      Source `json:"source"`
+	Kind        string `json:"kind"`                    // Descriptor.Kind
+	Protocol    string `json:"protocol,omitempty"`      // set for an agent without an adapter of its own
+	Documented  string `json:"documentation,omitempty"` // the document that the adapter follows, if it was never exercised
 }
 
 // Entry is a registered agent. The caller owns it; the adapter serves concurrent executions.
@@ -214,7 +217,32 @@ func (r *Registry) List() []Info {
 		}
 		rec := r.agents[name]
 		d := rec.descriptor
-		list = append(list, Info{Agent: d.Name, DisplayName: d.DisplayName, Command: d.Command, MinVersion: d.MinVersion, Source: rec.source})
+		list = append(list, Info{Agent: d.Name, DisplayName: d.DisplayName, Command: d.Command, MinVersion: d.MinVersion, Source: rec.source,
+			Kind: d.Kind(), Protocol: d.Protocol, Documented: d.Documented})
+	}
+	return list
+}
+
+// Listed is List without the agents that have no adapter of their own and whose program is not on PATH. It starts nothing.
+func (r *Registry) Listed() []Info {
+	return slices.DeleteFunc(r.List(), func(i Info) bool { return i.Protocol != "" && !r.present(i.Command) })
+}
+
+func (r *Registry) present(command string) bool {
+	_, err := r.host.LookPath(command)
+	return err == nil
+}
+
+// records returns the records of the listed agents, sorted by name.
+func (r *Registry) records() []*record {
+	infos := r.Listed()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]*record, 0, len(infos))
+	for _, i := range infos {
+		if rec := r.agents[i.Agent]; rec != nil { // unregistered meanwhile
+			list = append(list, rec)
+		}
 	}
 	return list
 }
@@ -301,8 +329,14 @@ func (r *Registry) find(name string) *record {
 func (r *Registry) unknown(name string) error {
 	e := execution.Errorf(execution.CodeUnknownAgent, "unknown agent %q", clip(name))
 	e.Agent = clip(name)
+	hint := "list the agents with: drawbar agents list --all"
 	if meant := near.Words(name, r.names); len(meant) > 0 {
-		return e.WithHint("did you mean %s? list the agents with: drawbar agents list", strings.Join(meant, " or "))
+		hint = fmt.Sprintf("did you mean %s? %s", strings.Join(meant, " or "), hint)
 	}
-	return e.WithHint("list the agents with: drawbar agents list")
+	for _, other := range slices.Sorted(maps.Keys(r.agents)) {
+		if r.agents[other].descriptor.Command == "" { // it takes any program
+			hint += fmt.Sprintf("; a program without a name here: drawbar run %s \"what to do\" -- COMMAND [ARGS...]", other)
+		}
+	}
+	return e.WithHint("%s", hint)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 	"strings"
 	"sync"
@@ -85,11 +86,46 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := json.Marshal(r.List())
-	want := `[{"agent":"aider","displayName":"The aider","cliCommand":"aider","source":"plugin"},` +
-		`{"agent":"codex","displayName":"The codex","cliCommand":"codex","source":"built-in"},` +
-		`{"agent":"full","displayName":"The full","cliCommand":"full","minVersion":"1.0.0","source":"built-in"}]`
+	want := `[{"agent":"aider","displayName":"The aider","cliCommand":"aider","source":"plugin","kind":"own adapter"},` +
+		`{"agent":"codex","displayName":"The codex","cliCommand":"codex","source":"built-in","kind":"own adapter"},` +
+		`{"agent":"full","displayName":"The full","cliCommand":"full","minVersion":"1.0.0","source":"built-in","kind":"own adapter"}]`
 	if err != nil || string(got) != want {
 		t.Errorf("list\n got %s, %v\nwant %s", got, err, want)
+	}
+}
+
+// TestListed: an agent without an adapter of its own is listed and looked for where its program is.
+func TestListed(t *testing.T) {
+	t.Parallel()
+	row := func(d *adapter.Descriptor) { d.Protocol = adapter.ProtocolACP }
+	page := func(d *adapter.Descriptor) { d.Documented = "https://example.com" }
+	r := NewRegistry([]adapter.Descriptor{describe("own"), describe("here", row), describe("away", row, page)}, adapter.Host{
+		LookPath: func(name string) (string, error) {
+			if name == "here" {
+				return "/bin/here", nil
+			}
+			return "", fs.ErrNotExist
+		}})
+	names := func(list []Info) (all []string) {
+		for _, i := range list {
+			all = append(all, i.Agent+": "+i.Kind)
+		}
+		return all
+	}
+	if got, want := strings.Join(names(r.List()), "; "), "away: documented, not exercised; here: over ACP; own: own adapter"; got != want {
+		t.Errorf("all: got %s, want %s", got, want)
+	}
+	if got, want := strings.Join(names(r.Listed()), "; "), "here: over ACP; own: own adapter"; got != want {
+		t.Errorf("listed: got %s, want %s", got, want)
+	}
+	if found := r.Installed(t.Context()); len(found) != 2 {
+		t.Errorf("installed: %+v", found)
+	}
+	if logins := r.CheckAllAuth(t.Context()); len(logins) != 2 {
+		t.Errorf("logins: %+v", logins)
+	}
+	if away, err := r.Get("away"); err != nil || away.Descriptor.Name != "away" {
+		t.Errorf("by name: %v, %v", away, err)
 	}
 }
 

@@ -61,6 +61,7 @@ func (f *faults) validate(d adapter.Descriptor) adapter.Adapter {
 	f.variables("hostEnvSignals", d.HostSignals)
 	f.variables("keys", d.Keys)
 	f.variables("hostTraces", d.HostTraces)
+	f.variables("hostCopies", d.HostCopies)
 	for field, names := range map[string][]string{"hostEnvSignals": d.HostSignals, "hostTraces": d.HostTraces} {
 		for i, s := range names {
 			if slices.Contains(d.Keys, s) {
@@ -73,8 +74,10 @@ func (f *faults) validate(d adapter.Descriptor) adapter.Adapter {
 			f.add("hostMetadata."+clip(key), "is not a valid variable name", strconv.Quote(clip(d.HostMetadata[key])), "letters, digits and _")
 		}
 	}
-	if d.Docs != "" && !strings.HasPrefix(d.Docs, "https://") && !strings.HasPrefix(d.Docs, "http://") {
-		f.add("docs", "is not a valid address", strconv.Quote(clip(d.Docs)), "an http or https URL")
+	f.address("docs", d.Docs)
+	f.address("documented", d.Documented)
+	if d.Protocol != "" && d.Protocol != adapter.ProtocolACP {
+		f.add("protocol", "is not one of the allowed values", strconv.Quote(clip(d.Protocol)), adapter.ProtocolACP)
 	}
 	a := f.adapter(d.New)
 	if d.Command != "" || !takesCommand(a) {
@@ -115,6 +118,12 @@ func (f *faults) aliases(d adapter.Descriptor) {
 		case slices.Contains(d.Aliases[:i], a):
 			f.add(field, "is repeated", strconv.Quote(a), "each alias once")
 		}
+	}
+}
+
+func (f *faults) address(field, url string) {
+	if url != "" && !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
+		f.add(field, "is not a valid address", strconv.Quote(clip(url)), "an http or https URL")
 	}
 }
 

@@ -15,22 +15,32 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
 
-// acpAgent is a real agent as drawbar run acp runs it.
+// acpAgent is a real agent as drawbar run acp runs it, or by its name if it has no command here.
 type acpAgent struct {
 	name    string
 	command []string
-	env     func(url string) map[string]string
-	files   map[string]string // below the home directory
+	env     func(url string) map[string]string // by command; an agent with a name is redirected by its adapter
+	files   map[string]string                  // below the home directory
 	write   func(path string) string
 	shell   func(command string) string
 	mcp     func(server, tool, input string) string
 	aged    func(t *testing.T, home string) // makes the sessions older than they are
 	errors  string                          // evidence that it answers an error of the model API as if it were text
 	noStdio string                          // evidence that it starts no MCP server of a session
+
+	uncounted bool   // it states no tokens
+	unstreams bool   // it sends an answer as a whole
+	unasking  string // evidence that it asks for no permission
+	abandons  string // evidence that a denied permission ends the turn
+	unending  string // evidence that it does not end an interrupted turn
+	patient   string // evidence that it tries a refused request for ever
+	unnamed   string // evidence that it states no names of tools
+	noHTTP    string // evidence that it does not use the caller's tools
 }
 
 var acpAgents = []acpAgent{
@@ -93,6 +103,59 @@ var acpAgents = []acpAgent{
 	},
 }
 
+// namedAgents are the agents that adapter/acp has rows for and whose programs run here.
+var namedAgents = []acpAgent{
+	{
+		name: "opencode",
+		write: func(path string) string {
+			return fmt.Sprintf(`{"name":"write","input":{"filePath":%s,"content":"A"}}`, q(path))
+		},
+	},
+	{
+		name:     "goose",
+		unending: "goose 1.50.0 does not answer session/cancel while it waits for its model; the run is stopped, so nothing follows in it",
+		noHTTP:   "goose 1.50.0 takes a server that it reaches over HTTP in session/new and does not offer its tools to the model; the run completes without them",
+		write: func(path string) string {
+			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":"A"}}`, q(path))
+		},
+	},
+	{
+		name:     "omp",
+		unnamed:  "Oh My Pi 18.2.3 states no names of tools over ACP: a call of a server's tool is shown as any other",
+		unasking: "Oh My Pi 18.2.3 asks for no permission over ACP by default; the write ran",
+		write: func(path string) string {
+			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":"A"}}`, q(path))
+		},
+	},
+	{
+		name: "droid", uncounted: true, unstreams: true,
+		write: func(path string) string {
+			return fmt.Sprintf(`{"name":"Create","input":{"file_path":%s,"content":"A"}}`, q(path))
+		},
+	},
+	{
+		name: "cline", uncounted: true,
+		noStdio: "Cline CLI 3.0.65 starts no MCP server of session/new; the run goes on without it",
+		write: func(path string) string {
+			return fmt.Sprintf(`{"name":"editor","input":{"path":%s,"new_text":"A"}}`, q(path))
+		},
+	},
+	{
+		name:    "claude-agent-acp",
+		patient: "claude-agent-acp 0.100.0 tries a request with a wrong key again and again without a sign of it; the run's --timeout ends it",
+		write: func(path string) string {
+			return fmt.Sprintf(`{"name":"Write","input":{"file_path":%s,"content":"A"}}`, q(path))
+		},
+	},
+	{
+		name:     "codex-acp",
+		abandons: "codex-acp 2.6.0 ends the turn as cancelled when a permission is denied",
+		write: func(path string) string {
+			return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s,"sandbox_permissions":"require_escalated","justification":"it must"}}`, q("printf A > "+shellQuote(path)))
+		},
+	},
+}
+
 // acpLab is a lab for one of these agents.
 type acpLab struct {
 	*lab
@@ -101,6 +164,9 @@ type acpLab struct {
 
 func newACPLab(t *testing.T, a acpAgent, script string) *acpLab {
 	t.Helper()
+	if len(a.command) == 0 {
+		return &acpLab{newLab(t, kit{name: a.name}, script), a}
+	}
 	l := &acpLab{bareLab(t, kit{name: "acp"}, script), a}
 	l.point(l.server.URL())
 	for path, content := range a.files {
@@ -121,22 +187,67 @@ func (l *acpLab) point(url string) {
 	}
 }
 
-// runACP runs "drawbar run acp ARGS -- COMMAND" to its end.
+// runACP runs "drawbar run acp ARGS -- COMMAND" to its end, or "drawbar run NAME ARGS".
 func (l *acpLab) runACP(args ...string) outcome {
 	l.t.Helper()
+	if l.redirected != "" {
+		args = append([]string{"--model", l.redirected}, args...)
+	}
+	if len(l.agent.command) == 0 {
+		return l.run(args...)
+	}
 	return l.stream(slices.Concat([]string{"run", "acp", "--json", "--cwd", l.work}, args, []string{"--"}, l.agent.command)...)
 }
 
 func (l *acpLab) talkACP(req execution.Request, opts drawbar.RunOptions) *talk {
 	l.t.Helper()
-	req.Run.Command = l.agent.command
+	req.Run.Command, req.Run.Model = l.agent.command, l.redirected
 	return l.talk(req, opts)
+}
+
+// scripted returns how a scripted model calls the tools of an agent that has a name.
+func (a acpAgent) scripted(t *testing.T) adapter.Redirect {
+	t.Helper()
+	return redirector(t, a.name).RedirectModel("http://127.0.0.1", "/")
+}
+
+func (a acpAgent) tool(t *testing.T, server, tool, input string) string {
+	t.Helper()
+	if a.mcp != nil {
+		return a.mcp(server, tool, input)
+	}
+	return asCall(t, a.scripted(t).MCP(server, tool, json.RawMessage(input)))
+}
+
+func (a acpAgent) runs(t *testing.T, command string) string {
+	t.Helper()
+	if a.shell != nil {
+		return a.shell(command)
+	}
+	return asCall(t, a.scripted(t).Shell(command, false))
+}
+
+// action is what a question of the agent about a write is about.
+func (a acpAgent) action() string {
+	if a.name == "codex-acp" { // its write is a command
+		return "run a command"
+	}
+	return "change files"
+}
+
+func asCall(t *testing.T, c adapter.ScriptedCall) string {
+	t.Helper()
+	b, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 func forEachACP(t *testing.T, f func(t *testing.T, a acpAgent)) {
 	t.Helper()
 	t.Parallel()
-	for _, a := range acpAgents {
+	for _, a := range slices.Concat(acpAgents, namedAgents) {
 		forAgent(t, a.name, func(t *testing.T) { f(t, a) })
 	}
 }
@@ -146,10 +257,10 @@ func TestACPPlain(t *testing.T) {
 		l := newACPLab(t, a, `{"turns":[{"text":"Hello from the scripted model.","chunks":5}]}`)
 		o := l.runACP("-p", "say hello")
 		o.completed(t)
-		if o.result.Text != "Hello from the scripted model." || o.result.Output.Text != o.result.Text || len(bodies[execution.TextDelta](o)) < 2 {
+		if o.result.Text != "Hello from the scripted model." || o.result.Output.Text != o.result.Text || len(bodies[execution.TextDelta](o)) < 2 && !a.unstreams {
 			t.Errorf("text %q in %d pieces", o.result.Text, len(bodies[execution.TextDelta](o)))
 		}
-		if u := o.result.Usage; u == nil || u.Input != 100 || u.Output != 20 {
+		if u := o.result.Usage; !a.uncounted && (u == nil || u.Input != 100 || u.Output != 20) {
 			t.Errorf("usage %+v, want 100 in and 20 out", u)
 		}
 		if o.result.UnknownLines != 0 || o.result.SessionID == "" || l.turns() != 1 {
@@ -167,8 +278,19 @@ func TestACPPermission(t *testing.T) {
 				n := newACPLab(t, a, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"so be it"},{"text":"so be it"}]}`, a.write(file)))
 				n.work = l.work
 				c := n.talkACP(interactive("write it"), drawbar.RunOptions{})
+				if a.unasking != "" {
+					c.run.CloseInput()
+					if res := c.result(); res.Status != execution.StatusCompleted {
+						t.Errorf("%s %+v", res.Status, res.Error)
+					}
+					if _, err := os.Stat(file); err != nil {
+						t.Errorf("no longer so: %s: %v", a.unasking, err)
+					}
+					defect(t, a.unasking)
+					return
+				}
 				question := await[execution.ApprovalRequired](c)
-				if question.Action != "change files" || question.ToolCallID == "" || len(c.run.Pending()) != 1 {
+				if question.Action != a.action() || question.ToolCallID == "" || len(c.run.Pending()) != 1 {
 					t.Errorf("question %+v, pending %+v", question, c.run.Pending())
 				}
 				c.run.CloseInput()
@@ -176,7 +298,13 @@ func TestACPPermission(t *testing.T) {
 					t.Fatal(err)
 				}
 				res := c.result()
-				if res.Status != execution.StatusCompleted {
+				switch {
+				case a.abandons != "" && !allow:
+					if res.Error.ErrorCode() != execution.CodeInterrupted {
+						t.Errorf("no longer so: %s: %s %+v", a.abandons, res.Status, res.Error)
+					}
+					partly(t, a.abandons)
+				case res.Status != execution.StatusCompleted:
 					t.Errorf("%s %+v", res.Status, res.Error)
 				}
 				if _, err := os.Stat(file); (err == nil) != allow {
@@ -200,6 +328,13 @@ func TestACPInterruptAndGoOn(t *testing.T) {
 		}
 		if end := await[execution.TurnEnd](c); end.Reason != execution.TurnInterrupted {
 			t.Errorf("the turn ended %s", end.Reason)
+		}
+		if a.unending != "" {
+			if res := c.result(); res.Error.ErrorCode() != execution.CodeInterrupted || res.TurnCount != 1 {
+				t.Errorf("no longer so: %s: %s %+v", a.unending, res.Status, res.Error)
+			}
+			defect(t, a.unending)
+			return
 		}
 		if _, err := c.run.Continue("two"); err != nil {
 			t.Fatal(err)
@@ -226,7 +361,7 @@ func TestACPResume(t *testing.T) {
 			defect(t, "within the minute in which a session began, loading it appends a new beginning to its file instead of reading it; the test makes the file older")
 			a.aged(t, l.home)
 		}
-		o := l.runACP("--session", "acp:"+first.result.SessionID, "-p", "what was it?")
+		o := l.runACP("--session", l.kit.name+":"+first.result.SessionID, "-p", "what was it?")
 		o.completed(t)
 		if o.result.Text != "It was 42." || o.result.SessionID != first.result.SessionID {
 			t.Errorf("text %q of session %s, want only the new answer of %s", o.result.Text, o.result.SessionID, first.result.SessionID)
@@ -248,7 +383,9 @@ func TestACPResume(t *testing.T) {
 
 func TestACPServers(t *testing.T) {
 	forEachACP(t, func(t *testing.T, a acpAgent) {
-		l := newACPLab(t, a, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, a.mcp("probe", "echo", `{"text":"ping"}`)))
+		// An agent may ask its model before its servers have answered; then the first calls find no such tool.
+		call := a.tool(t, "probe", "echo", `{"text":"ping"}`)
+		l := newACPLab(t, a, fmt.Sprintf(`{"turns":[{"tools":[%[1]s],"delayMs":500},{"tools":[%[1]s],"delayMs":500},{"tools":[%[1]s]},{"text":"done"}],"onExhausted":"text:done"}`, call))
 		self, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
@@ -260,9 +397,16 @@ func TestACPServers(t *testing.T) {
 		if a.noStdio != "" {
 			defect(t, a.noStdio)
 			res := c.result()
-			if sent := l.sent(); res.Status != execution.StatusCompleted || res.Text != "done" || strings.Contains(sent[len(sent)-1], "echo: ping") {
+			if sent := l.sent(); res.Status != execution.StatusCompleted || !strings.HasSuffix(res.Text, "done") || strings.Contains(sent[len(sent)-1], "echo: ping") {
 				t.Errorf("no longer so: %s: %s %q %+v", a.noStdio, res.Status, res.Text, res.Error)
 			}
+			return
+		}
+		if a.unnamed != "" {
+			if res := c.result(); res.Status != execution.StatusCompleted || !slices.ContainsFunc(l.sent(), func(body string) bool { return strings.Contains(body, "echo: ping") }) {
+				t.Errorf("%s %+v, the tool's answer did not reach the model", res.Status, res.Error)
+			}
+			partly(t, a.unnamed)
 			return
 		}
 		start := await[execution.MCPToolCallStart](c)
@@ -279,18 +423,32 @@ func TestACPServers(t *testing.T) {
 func TestACPToolsOfTheCaller(t *testing.T) {
 	forEachACP(t, func(t *testing.T, a acpAgent) {
 		// An agent may ask its model before its servers have answered; then the first calls find no such tool.
-		call := a.mcp("drawbar", "weather", `{"place":"Oslo"}`)
+		call := a.tool(t, "drawbar", "weather", `{"place":"Oslo"}`)
 		l := newACPLab(t, a, fmt.Sprintf(`{"turns":[{"tools":[%[1]s],"delayMs":500},{"tools":[%[1]s],"delayMs":500},{"tools":[%[1]s]},{"text":"done"}]}`, call))
 		req := ask("what is the weather?")
 		req.Run.ApprovalMode = execution.ApprovalYolo
 		req.Tools = []execution.Tool{{Name: "weather", Description: "the weather of a place", InputSchema: json.RawMessage(`{"type":"object","properties":{"place":{"type":"string"}}}`)}}
 		req.Run.CollectEvents, req.Run.Debug = true, true
 		var calls []execution.ToolCall
+		if !slices.Contains((kit{name: l.kit.name}).can(t).Agent.MCPTransports, execution.MCPStreamableHTTP) {
+			if res := l.talkACP(req, drawbar.RunOptions{}).result(); res.Status != execution.StatusUnsupported || l.turns() != 0 {
+				t.Errorf("%s %+v, %d model calls", res.Status, res.Error, l.turns())
+			}
+			unsupported(t, "it takes no MCP servers over HTTP: refused before anything starts")
+			return
+		}
 		c := l.talkACP(req, drawbar.RunOptions{Options: agent.Options{Tools: func(_ context.Context, call execution.ToolCall) (execution.ToolResult, error) {
 			calls = append(calls, call)
 			return execution.ToolResult{Output: json.RawMessage(`"rain in Oslo"`)}, nil
 		}}})
 		res := c.result()
+		if a.noHTTP != "" {
+			if res.Status != execution.StatusCompleted || len(calls) != 0 {
+				t.Errorf("no longer so: %s: %s %+v, calls %+v", a.noHTTP, res.Status, res.Error, calls)
+			}
+			defect(t, a.noHTTP)
+			return
+		}
 		if res.Status != execution.StatusCompleted || len(calls) == 0 || !strings.Contains(string(calls[0].Input), "Oslo") {
 			for _, e := range res.Events {
 				b, _ := json.Marshal(e.Body)
@@ -306,7 +464,7 @@ func TestACPToolsOfTheCaller(t *testing.T) {
 
 func TestACPAbortWhileToolRuns(t *testing.T) {
 	forEachACP(t, func(t *testing.T, a acpAgent) {
-		l := newACPLab(t, a, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"never"}]}`, a.shell("(setsid tail -f /dev/null &) ; tail -f /dev/null")))
+		l := newACPLab(t, a, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"never"}]}`, a.runs(t, "sh -c '(setsid tail -f /dev/null &) ; tail -f /dev/null'")))
 		req := ask("hang")
 		req.Run.ApprovalMode = execution.ApprovalYolo
 		grace := int64(1000)
@@ -325,6 +483,14 @@ func TestACPAbortWhileToolRuns(t *testing.T) {
 func TestACPModelFails(t *testing.T) {
 	forEachACP(t, func(t *testing.T, a acpAgent) {
 		l := newACPLab(t, a, `{"turns":[{"status":401,"error":{"type":"authentication_error","message":"invalid x-api-key"},"repeat":true}]}`)
+		if a.patient != "" {
+			o := l.runACP("--timeout", "15s", "-p", "hi")
+			if o.result.Error.ErrorCode() != execution.CodeTimeout || l.turns() < 2 {
+				t.Errorf("no longer so: %s: %s %+v, %d requests", a.patient, o.result.Status, o.result.Error, l.turns())
+			}
+			defect(t, a.patient)
+			return
+		}
 		o := l.runACP("-p", "hi")
 		if a.errors != "" {
 			if o.result.Status == execution.StatusCompleted && strings.Contains(o.result.Text, "HTTP 401") {

@@ -322,6 +322,8 @@ type lab struct {
 	server *modelserver.Running
 	env    map[string]string
 	args   []string // for every run
+
+	redirected string // the model that the redirected agent must be asked for, empty for its default
 }
 
 func newLab(t *testing.T, k kit, script string) *lab {
@@ -374,22 +376,29 @@ func mustLook(t *testing.T, name string) string {
 	return p
 }
 
-// redirect points the agent at the model server, by the adapter's own account of how that is done.
-func (l *lab) redirect(url string) {
-	l.t.Helper()
+// redirector returns an adapter's own account of how its agent is pointed at another model API.
+func redirector(t *testing.T, agent string) adapter.ModelRedirector {
+	t.Helper()
 	c, err := drawbar.New(drawbar.Options{NoRecord: true})
 	if err != nil {
-		l.t.Fatal(err)
+		t.Fatal(err)
 	}
-	e, err := c.Adapters().Get(l.kit.name)
+	e, err := c.Adapters().Get(agent)
 	if err != nil {
-		l.t.Fatal(err)
+		t.Fatal(err)
 	}
 	r, ok := adapter.As[adapter.ModelRedirector](e.Adapter)
 	if !ok {
-		l.t.Fatalf("%s cannot be pointed at a scripted model", l.kit.name)
+		t.Fatalf("%s cannot be pointed at a scripted model", agent)
 	}
-	to := r.RedirectModel(url, l.home)
+	return r
+}
+
+// redirect points the agent at the model server, by the adapter's own account of how that is done.
+func (l *lab) redirect(url string) {
+	l.t.Helper()
+	to := redirector(l.t, l.kit.name).RedirectModel(url, l.home)
+	l.redirected = to.Model
 	for k, v := range to.Env {
 		l.env[k] = v
 	}

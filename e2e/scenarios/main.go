@@ -31,7 +31,9 @@ func main() {
 
 // programs are the npm packages of the agents.
 var programs = map[string]string{"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "copilot": "@github/copilot",
-	"gemini": "@google/gemini-cli", "qwen": "@qwen-code/qwen-code"}
+	"gemini": "@google/gemini-cli", "qwen": "@qwen-code/qwen-code", "opencode": "opencode-ai", "goose": "@aaif/goose-acp",
+	"omp": "@oh-my-pi/pi-coding-agent", "droid": "droid", "cline": "cline", "openclaw": "openclaw",
+	"claude-agent-acp": "@agentclientprotocol/claude-agent-acp", "codex-acp": "@agentclientprotocol/codex-acp"}
 
 // readVersions reads which release of each agent was run, from package.json.
 func readVersions(args []string) (map[string]string, error) {
@@ -72,8 +74,8 @@ var (
 	note   = regexp.MustCompile(`scenario (unsupported|defect|partly): (.*)`)
 	states = map[string]string{"unsupported": "unsupported", "defect": "defect", "partly": "passes in part"}
 	ranks  = []string{"", "passes", "passes in part", "unsupported", "defect", "skipped", "FAILED"}
-	result = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (Test\w+)/(\w+) `)
-	begin  = regexp.MustCompile(`^=== (?:RUN|CONT|NAME)\s+(Test\w+)(?:/(\w+))?`)
+	result = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (Test\w+)/([\w-]+) `)
+	begin  = regexp.MustCompile(`^=== (?:RUN|CONT|NAME)\s+(Test\w+)(?:/([\w-]+))?`)
 )
 
 func read(r io.Reader) (*table, error) {

@@ -16,7 +16,7 @@ var mayName = map[string]string{
 	"internal/governed/governance/dispatch.go": "words of the protocol",
 	"adapter/adaptertest/play.go":              "names of agents that are not asked for",
 	"internal/cli/demo/":                       "the agent of the demonstration speaks as a real one does",
-	"adapter/acp/words.go":                     "a member of answers of programs that speak the protocol",
+	"adapter/acp/":                             "programs that speak the protocol, and members of their answers",
 }
 
 // TestAgentsAreNamedInTheirRooms: what is known of one agent is in its folder.

@@ -9,7 +9,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Agents returns the agents with these names or aliases, or all agents. An unknown name is an error.
+// Agents returns the agents with these names or aliases, or all that have an adapter of their own. An unknown name is an
+// error.
 func (a *App) Agents(names ...string) ([]catalog.Entry, error) {
 	c, err := a.Client()
 	if err != nil {
@@ -17,7 +18,9 @@ func (a *App) Agents(names ...string) ([]catalog.Entry, error) {
 	}
 	if len(names) == 0 {
 		for _, i := range c.Adapters().List() {
-			names = append(names, i.Agent)
+			if i.Protocol == "" {
+				names = append(names, i.Agent)
+			}
 		}
 	}
 	entries := make([]catalog.Entry, len(names))

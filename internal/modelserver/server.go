@@ -238,6 +238,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, 
 
 // route determines the kind of a request from its method and path.
 func route(r *http.Request, path string) (endpoint, *request) {
+	if after, ok := strings.CutPrefix(path, "/api/v1"); ok { // some clients add it to the address themselves
+		path = "/v1" + after
+	}
 	version, rest := "", path
 	for _, v := range []string{"/v1beta", "/v1alpha", "/v1"} {
 		if after, ok := strings.CutPrefix(path, v); ok && (after == "" || after[0] == '/') {

@@ -34,7 +34,7 @@ var sideTexts = []struct{ caller, kind, where, text string }{
 // titleTask matches how programs ask a model to name or summarize a conversation, in the system prompt of a request
 // without tools.
 var titleTask = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?is)\btitle generator\b|\bnaming a (coding )?session\b|` +
+	return regexp.MustCompile(`(?is)\btitle generator\b|\bnaming a (coding )?session\b|\bgenerates concise session titles\b|` +
 		`\b(generate|write|create|provide|come up with|suggest|summarize)\b.{0,80}\b(title|name|description|summary)\b.{0,80}` +
 		`\b(session|conversation|chat|thread)\b|\bsummarize (this|the) (coding )?conversation\b`)
 })

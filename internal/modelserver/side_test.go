@@ -52,6 +52,8 @@ func TestSideKind(t *testing.T) {
 		{"API client, responses", "POST", "/v1/responses", "", `{"input":"hi"}`, ""},
 		{"API client, gemini", "POST", gem + "generateContent", "", `{"contents":[{"parts":[{"text":"hi"}]}]}`, ""},
 		{"title agent", "POST", "/v1/chat/completions", "opencode/1.18.33", `{"messages":[{"role":"system","content":"You are a title generator. You output ONLY a thread title."},{"role":"user","content":"hi"}]}`, "title"},
+		{"title helper", "POST", "/v1/chat/completions", "", `{"messages":[{"role":"system","content":"You are a helper that generates concise session titles for a session picker."},{"role":"user","content":"hi"}]}`, "title"},
+		{"the address with a prefix", "POST", "/api/v1/chat/completions", "", `{"messages":[{"role":"system","content":"You are a title generator."}]}`, "title"},
 		{"description agent", "POST", "/v1/chat/completions", "goose/1.50.0", `{"messages":[{"role":"system","content":"Based on the conversation so far, provide a concise description of this session in 4 words or less."}]}`, "title"},
 		{"titled turn with tools", "POST", "/v1/chat/completions", "opencode/1.18.33", `{"tools":[{}],"messages":[{"role":"system","content":"You are a title generator."}]}`, ""},
 		{"tools in the input", "POST", "/v1/responses", "", `{"instructions":"You are a title generator.","input":[{"type":"additional_tools","tools":[{}]}]}`, ""},

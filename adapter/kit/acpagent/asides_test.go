@@ -7,6 +7,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -81,6 +82,46 @@ func TestAsides(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFailedTextOfALaterTurn: what a turn used is not what the turns before it used.
+func TestFailedTextOfALaterTurn(t *testing.T) {
+	t.Parallel()
+	spec := Spec{Name: "fake", FailedText: func(text string, spent execution.Usage) (execution.ErrorCode, bool) {
+		return execution.CodeProvider, text == "it broke" && spent.IsZero()
+	}}
+	for usage, want := range map[string]execution.Status{"": execution.StatusFailed, `,"usage":{"inputTokens":1,"outputTokens":1}`: execution.StatusCompleted} {
+		p := spec.NewParser(execution.Request{Message: execution.Message{Text: "hi"}})
+		s := cliagent.NewSink(false)
+		p.Open(s)
+		for _, line := range []string{`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}`, `{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}`,
+			`{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","usage":{"inputTokens":9,"outputTokens":9}}}`} {
+			p.Line(process.Stdout, []byte(line), s)
+		}
+		if err := p.Command(execution.Say{ID: "1", Text: "more"}, s); err != nil {
+			t.Fatal(err)
+		}
+		p.Line(process.Stdout, []byte(chunk("it broke")), s)
+		p.Line(process.Stdout, []byte(`{"jsonrpc":"2.0","id":4,"result":{"stopReason":"end_turn"`+usage+`}}`), s)
+		if res := p.Exit(process.Exit{}, s); res.Status != want {
+			t.Errorf("usage %q: %s, want %s", usage, res.Status, want)
+		}
+	}
+}
+
+// TestFailedNotice: a failure that the program put into its message is the outcome of the turn, and not its text.
+func TestFailedNotice(t *testing.T) {
+	t.Parallel()
+	spec := Spec{Notice: func(update jsonscan.Value) (Notice, bool) {
+		return Notice{Message: "bad key", Failed: execution.CodeAuth}, !update.Get("messageId").Exists()
+	}}
+	for last, want := range map[string]execution.Status{chunk("error"): execution.StatusFailed,
+		update("agent_message_chunk", `"messageId":"m","content":{"type":"text","text":"after all"}`): execution.StatusCompleted} {
+		_, res := converse(t, spec, execution.Request{}, chunk("error"), last, turnOver)
+		if res.Status != want || want == execution.StatusFailed && (res.Error.ErrorCode() != execution.CodeAuth || res.Output != nil) {
+			t.Errorf("%s: %s %+v %+v", last, res.Status, res.Error, res.Output)
+		}
 	}
 }
 

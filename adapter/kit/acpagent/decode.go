@@ -123,14 +123,19 @@ func choices(list jsonscan.Value, id string) []choice {
 	return all
 }
 
-// option returns the setting of a category, or with that name; nil for none.
+// option returns the setting of a category, or with that name; nil for none. Of several in the category, such as a
+// provider beside its models, the one with that name wins.
 func (s *session) option(category string) *configOption {
+	var found *configOption
 	for i, o := range s.options {
-		if o.category == category || o.category == "" && o.id == category {
+		if o.id == category && (o.category == category || o.category == "") {
 			return &s.options[i]
 		}
+		if o.category == category && found == nil {
+			found = &s.options[i]
+		}
 	}
-	return nil
+	return found
 }
 
 // pick finds a choice by its id or by an unambiguous name.

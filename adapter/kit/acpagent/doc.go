@@ -3,20 +3,16 @@
 //
 // It builds on package cliagent, which handles the process tree, timeouts, hooks, private files, the server of the
 // caller's tools and the one result; this package is the cliagent.Parser that speaks the protocol. An adapter
-// describes the specifics of its agent in a Spec. Vendor-specific code belongs in the adapter.
+// describes the specifics of its agent in an Agent or a Spec. Vendor-specific code belongs in the adapter.
 //
-// An agent that always speaks ACP:
+// An agent that always speaks ACP is one value, and needs no code of its own:
 //
-//	var protocol = acpagent.Spec{
-//		Name:  "example",
-//		Spawn: func(l *cliagent.Launch) (cliagent.Invocation, error) {
-//			return cliagent.Invocation{Args: []string{"--acp"}}, nil
-//		},
-//	}
-//
-//	a := cliagent.New(acpagent.Join(cliagent.Spec{
-//		Name: "example", Command: "example", Capabilities: capabilities,
-//	}, protocol, nil), opts)
+//	adapter.Register(func() adapter.Descriptor {
+//		return acpagent.Agent{
+//			About: adapter.Descriptor{Name: "example", Command: "example", Docs: "https://example.org"},
+//			Args:  []string{"--acp"},
+//		}.Descriptor()
+//	})
 //
 // An agent that also has a one-shot mode, whose lines its own parser reads:
 //

@@ -30,7 +30,7 @@ func failureOf(spec Spec, fault jsonscan.Value) *failure {
 		f.Code = spec.Classify(code, f.Message)
 	}
 	if f.Code == "" {
-		f.Code = codeOfText(strings.ToLower(f.Message))
+		f.Code = CodeOfText(f.Message)
 	}
 	switch {
 	case code == codeAuthRequired && (f.Code == "" || f.Code == execution.CodeAuth):
@@ -77,8 +77,10 @@ var failures = cliagent.Failures{
 	},
 }
 
-// codeOfText returns the code for a lower-case text and for a status in it.
-func codeOfText(text string) execution.ErrorCode {
+// CodeOfText returns the code for an agent's description of a failure: for its words, or a status of the model API in
+// it; empty if it has neither.
+func CodeOfText(text string) execution.ErrorCode {
+	text = strings.ToLower(text)
 	n, _ := strconv.ParseInt(status().FindString(text), 10, 64) // three digits, or empty and 0
 	return cmp.Or(failures.Text(text), failures.Status(n))
 }

@@ -194,12 +194,12 @@ type setting struct {
 	what     string                  // capability
 }
 
-// choose plans a setting: by its method if the agent lists its values, else by the config option of that category.
+// choose plans a setting: by its method if the agent lists the value, else by the config option of that category. An
+// agent that has both may know a value under the option's names only.
 func (p *parser) choose(o setting, want string) *execution.Error {
 	called := strings.ReplaceAll(o.category, "_", " ")
-	if option := p.session.option(o.category); o.set == nil || len(o.offered) == 0 && option != nil {
-		o.offered, o.current = nil, ""
-		if option != nil {
+	if !offers(o.offered, want) {
+		if option := p.session.option(o.category); option != nil && (len(o.offered) == 0 || offers(option.values, want)) {
 			o.offered, o.current = option.values, option.current
 			o.set = func(value string) call {
 				return call{method: methodSetConfig, params: setConfigParams(p.session.id, option.id, value)}
@@ -225,6 +225,11 @@ func (p *parser) choose(o setting, want string) *execution.Error {
 		p.setup = append(p.setup, c)
 	}
 	return nil
+}
+
+func offers(all []choice, want string) bool {
+	_, ok := pick(all, want)
+	return ok
 }
 
 // names lists choices for an error.

@@ -149,6 +149,21 @@ func TestHandshake(t *testing.T) {
 			methods: "initialize session/new session/set_config_option session/set_config_option session/set_config_option session/prompt",
 			said:    []string{`"configId":"md"`, `"value":"yolo"`, `"configId":"ml"`, `"value":"m2"`, `"configId":"th"`, `"value":"high"`},
 			start:   execution.SessionStart{SessionID: "s1", Model: "m2", Cwd: "/work-dir"}},
+		{name: "a provider beside the models", request: func(r *execution.Request) { r.Run.Model = "m2" }, replies: []string{able, `{"sessionId":"s1","configOptions":[
+			{"id":"provider","category":"model","currentValue":"p","options":[{"value":"p"},{"value":"q"}]},
+			{"id":"model","category":"model","currentValue":"m1","options":[{"value":"m1"},{"value":"m2"}]}]}`, `{}`},
+			methods: "initialize session/new session/set_config_option session/prompt", said: []string{`"configId":"model"`, `"value":"m2"`},
+			start: execution.SessionStart{SessionID: "s1", Model: "m2", Cwd: "/work-dir"}},
+		{name: "a model that only the option calls so", request: func(r *execution.Request) { r.Run.Model = "m2" }, replies: []string{able, `{"sessionId":"s1",
+			"models":{"currentModelId":"m1[low]","availableModels":[{"modelId":"m1[low]","name":"One"},{"modelId":"m2[low]","name":"Two"}]},
+			"configOptions":[{"id":"model","category":"model","currentValue":"m1","options":[{"value":"m1"},{"value":"m2"}]}]}`, `{}`},
+			methods: "initialize session/new session/set_config_option session/prompt", said: []string{`"configId":"model"`, `"value":"m2"`},
+			start: execution.SessionStart{SessionID: "s1", Model: "m2", Cwd: "/work-dir"}},
+		{name: "a model that both know", request: func(r *execution.Request) { r.Run.Model = "m2" }, replies: []string{able, `{"sessionId":"s1",
+			"models":{"currentModelId":"m1","availableModels":[{"modelId":"m1"},{"modelId":"m2"}]},
+			"configOptions":[{"id":"model","category":"model","currentValue":"m1","options":[{"value":"m1"},{"value":"m2"}]}]}`, `{}`},
+			methods: "initialize session/new session/set_model session/prompt", said: []string{`"modelId":"m2"`},
+			start: execution.SessionStart{SessionID: "s1", Model: "m2", Cwd: "/work-dir"}},
 		{name: "model and effort by arguments", spec: acpagent.Spec{ModelInArgs: true, EffortInArgs: true}, request: func(r *execution.Request) {
 			r.Run.Model, r.Run.ThinkingEffort = "any", execution.EffortLow
 		}, replies: []string{able, choices}, methods: "initialize session/new session/prompt", start: execution.SessionStart{SessionID: "s1", Model: "any", Cwd: "/work-dir"}},

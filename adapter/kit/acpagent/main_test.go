@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// giant is the length of a text in one line.
+const giant = 3 << 20
+
 // playFault is an agent that goes wrong in one way.
 func playFault(part string) {
 	in := bufio.NewScanner(os.Stdin)
@@ -53,12 +56,20 @@ func playFault(part string) {
 		line := in.Text()
 		switch {
 		case strings.Contains(line, `"initialize"`):
+			if part == "dies-early" {
+				os.Exit(9)
+			}
+			say(`{"jsonrpc":"2.0","id":99,"result":{"stopReason":"end_turn"}}`) // nobody asked
 			say(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}`)
 		case strings.Contains(line, `"session/new"`):
 			say(`{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s1"}}`)
 		case strings.Contains(line, `"session/prompt"`):
 			say(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"half a"}}}}`)
 			switch part {
+			case "giant":
+				say(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` +
+					strings.Repeat("x", giant) + `"}}}}`)
+				say(`{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}`)
 			case "dies":
 				fmt.Fprintln(os.Stderr, "out of memory")
 				os.Exit(9)

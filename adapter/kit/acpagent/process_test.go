@@ -94,13 +94,42 @@ func TestAgentThatDiesWithinATurn(t *testing.T) {
 	}
 }
 
+// TestAgentThatDiesInTheHandshake has said nothing.
+func TestAgentThatDiesInTheHandshake(t *testing.T) {
+	t.Parallel()
+	_, res := run(t, "dies-early", acpagent.Spec{}, oneShot(), nil)
+	if res.Status != execution.StatusFailed || res.Error.ErrorCode() != execution.CodeAgentCrash || *res.ExitCode != 9 || res.TurnCount != 0 {
+		t.Errorf("%s %+v, %d turns", res.Status, res.Error, res.TurnCount)
+	}
+}
+
+// TestPromptWithoutAReply: an agent that tries a request for ever is ended by the run's time limit.
+func TestPromptWithoutAReply(t *testing.T) {
+	t.Parallel()
+	req := oneShot()
+	req.Run.TimeoutMs = 500
+	_, res := run(t, "deaf", acpagent.Spec{}, req, nil)
+	if res.Status != execution.StatusFailed || res.Error.ErrorCode() != execution.CodeTimeout || res.Text != "half a" {
+		t.Errorf("%s %+v %q", res.Status, res.Error, res.Text)
+	}
+}
+
+// TestGiantMessage arrives whole.
+func TestGiantMessage(t *testing.T) {
+	t.Parallel()
+	_, res := run(t, "giant", acpagent.Spec{}, oneShot(), nil)
+	if res.Status != execution.StatusCompleted || len(res.Text) != len("half a")+giant {
+		t.Errorf("%s %+v, %d bytes", res.Status, res.Error, len(res.Text))
+	}
+}
+
 // TestAgentThatStays does not end when its input is closed: it is stopped, and how it ends means nothing. Neither does the code of
 // one that ends by itself.
 func TestAgentThatStays(t *testing.T) {
 	t.Parallel()
 	for _, part := range []string{"stays", "exits-7"} {
 		_, res := run(t, part, acpagent.Spec{}, oneShot(), nil)
-		if res.Status != execution.StatusCompleted || res.ExitReason != execution.ExitCompleted || res.Output.Text != "half a" || res.UnknownLines != 1 {
+		if res.Status != execution.StatusCompleted || res.ExitReason != execution.ExitCompleted || res.Output.Text != "half a" || res.UnknownLines != 2 {
 			t.Errorf("%s: %s %s %+v, %d unknown lines", part, res.Status, res.ExitReason, res.Error, res.UnknownLines)
 		}
 	}

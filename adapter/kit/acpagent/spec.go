@@ -48,6 +48,9 @@ type Spec struct {
 
 	// ToolName returns the name of a call's tool. Default: DefaultToolName.
 	ToolName func(*ToolCall) string
+	// Kind returns the kind of a call whose kind the agent does not state, or states as other; empty for unknown.
+	// Default: none is known.
+	Kind func(*ToolCall) string
 	// Input returns the input of a call that states none. Default: its title and its locations.
 	Input func(*ToolCall) []byte
 	// MCPTool recognizes a call of an MCP server's tool; servers are those of the request, with the caller's tools as
@@ -89,8 +92,11 @@ type Spec struct {
 
 	// Classify returns the code of an agent's error, empty to leave it to the kit.
 	Classify func(code int64, message string) execution.ErrorCode
-	// FailedText recognizes a turn that ended successfully with an error as its text. Default: none.
-	FailedText func(text string) (execution.ErrorCode, bool)
+	// FailedText recognizes a turn that ended successfully with an error as its text; spent is the turn's usage, zero if
+	// the agent stated none. Default: none.
+	FailedText func(text string, spent execution.Usage) (execution.ErrorCode, bool)
+	// FailedCall returns why a call failed that the agent reports as completed, empty if it did not. Default: none did.
+	FailedCall func(*ToolCall) string
 
 	// Quiet lists the agent's own methods, notifications and requests, that a run ignores.
 	Quiet []string
@@ -110,8 +116,9 @@ type Aside struct {
 // Notice is a message of the program between those of the model.
 type Notice struct {
 	Message string
-	Call    string   // a background sub-agent of this call ended; may be repeated
-	End     Subagent // outcome
+	Failed  execution.ErrorCode // as in Aside
+	Call    string              // a background sub-agent of this call ended; may be repeated
+	End     Subagent            // outcome
 }
 
 // Join returns the spec of an agent that speaks ACP in the runs that twoWay selects, and follows base in the others.

@@ -82,6 +82,9 @@ func (p *parser) call(u *ToolCall, s *cliagent.Sink) *toolCall {
 		return c
 	}
 	c.merge(u)
+	if p.spec.Kind != nil && (c.Kind == "" || c.Kind == kindOther) {
+		c.Kind = cmp.Or(p.spec.Kind(&c.ToolCall), c.Kind)
+	}
 	if !c.started {
 		if c.call.Parent == "" {
 			p.failed = nil
@@ -208,6 +211,12 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (exit int) {
 func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 	p.ready(c, s)
 	ok, failed := c.Status == statusCompleted, "the call failed"
+	if ok && p.spec.FailedCall != nil {
+		if why := p.spec.FailedCall(&c.ToolCall); why != "" {
+			p.failTool(c, why, s)
+			return
+		}
+	}
 	if ok || c.call.Running() {
 		// A command that failed before it ran, or was refused, has no shell_start. A non-zero exit code is a failure
 		// even if the agent reports success.

@@ -50,7 +50,7 @@ func TestTurnEnds(t *testing.T) {
 			}
 			return ""
 		}}, reply: "!-7 quux", status: execution.StatusFailed, exit: execution.ExitCompleted, reason: execution.TurnFailed, code: execution.CodeModelNotFound, event: execution.ErrorEvent{}},
-		{name: "an error as text", spec: acpagent.Spec{FailedText: func(text string) (execution.ErrorCode, bool) {
+		{name: "an error as text", spec: acpagent.Spec{FailedText: func(text string, _ execution.Usage) (execution.ErrorCode, bool) {
 			return execution.CodeAuth, strings.HasPrefix(text, "some ")
 		}}, reply: `{"stopReason":"end_turn"}`, status: execution.StatusFailed, exit: execution.ExitCompleted, reason: execution.TurnFailed, code: execution.CodeAuth, event: execution.AuthError{}},
 	}

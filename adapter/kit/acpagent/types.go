@@ -78,6 +78,9 @@ func (c *ToolCall) Text() string {
 // InputField returns a string member of the call's input, empty if there is none.
 func (c *ToolCall) InputField(name string) string { return field(c.Input, name).Str() }
 
+// OutputField returns a member of the call's output.
+func (c *ToolCall) OutputField(name string) jsonscan.Value { return field(c.Output, name) }
+
 // MetaField returns a value of the call's _meta by its path.
 func (c *ToolCall) MetaField(path ...string) jsonscan.Value { return field(c.Meta, path...) }
 

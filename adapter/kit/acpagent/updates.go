@@ -168,6 +168,10 @@ func (p *parser) notice(s *cliagent.Sink) bool {
 		return false
 	}
 	p.closeFlow(s)
+	if n.Failed != "" {
+		p.failed = &failure{Failure: cliagent.Failure{Code: n.Failed, Message: n.Message}}
+		return true
+	}
 	if !p.behindEnded(n.Call, n.End, s) && n.Message != "" {
 		s.Emit(execution.Debug{Level: execution.DebugInfo, Message: n.Message})
 	}

@@ -47,6 +47,7 @@ func DefaultCallUsage(update jsonscan.Value) (execution.Usage, bool) {
 type spending struct {
 	counted bool // the usage of the running turn comes with its calls
 	spent   execution.Usage
+	before  execution.Usage // the running turn
 	total   execution.Usage // of the process, if the agent states no other
 	cost    costMeter
 	full    bool // the warning about a full context was emitted

@@ -16,11 +16,6 @@ import (
 // a home directory or a user's setting is never a marker, whatever its prefix.
 var otherHosts = []string{
 	"AI_AGENT", "AGENT", "AGENT_SESSION_ID",
-	"CURSOR_AGENT_SESSION", "CURSOR_SESSION",
-	"OPENCODE", "OPENCODE_PID", "OPENCODE_SESSION_ID",
-	"OMPCODE", "OMP_RUN_ID", "OMP_SESSION_ID",
-	"OPENCLAW_CLI", "OPENCLAW_RUN_ID", "OPENCLAW_SESSION", "OPENCLAW_SHELL",
-	"HERMES_RUN_ID", "HERMES_SESSION",
 }
 
 // allowed are the variables of a minimal environment: what a program needs to find files, the network and its

@@ -122,9 +122,6 @@ func (e *Entry) capabilities() execution.Capabilities {
 	if o.ReplaceSystemPrompt != nil {
 		a.SystemPromptModes = append(a.SystemPromptModes, execution.SystemPromptReplace)
 	}
-	if e.Documented != "" {
-		caps.Notes = append(caps.Notes, "documented, not exercised: its entry follows "+e.Documented)
-	}
 	a.AuthMethods = e.authMethods()
 	return caps
 }

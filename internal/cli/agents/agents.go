@@ -2,6 +2,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -21,10 +22,9 @@ import (
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "agents", Short: "List agents, show their capabilities, install and remove them", Args: cli.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return list(app) }}
+		RunE: func(*cobra.Command, []string) error { return list(app, false) }}
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "List the agents that Drawbar supports", Args: cli.Args(cobra.NoArgs),
-			RunE: func(*cobra.Command, []string) error { return list(app) }},
+		newList(app),
 		&cobra.Command{Use: "show AGENT", Short: "Show an agent's capabilities and installation", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0]) }},
 		newMatrix(app), NewDetect(app), negotiate.New(app), conform.New(app), host.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app),
@@ -39,20 +39,38 @@ func NewDetect(app *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return detect(cmd.Context(), app, args) }}
 }
 
-func list(app *cli.App) error {
+func newList(app *cli.App) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{Use: "list", Short: "List the agents that Drawbar supports",
+		Long: "List the agents that Drawbar supports: those with an adapter of their own, and of those that it reaches over the Agent Client " +
+			"Protocol alone the ones whose program is installed.",
+		Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return list(app, all) }}
+	cmd.Flags().BoolVar(&all, "all", false, "include agents over ACP that are not installed")
+	return cmd
+}
+
+func list(app *cli.App, all bool) error {
 	c, err := app.Client()
 	if err != nil {
 		return err
 	}
-	infos := c.Adapters().List()
+	infos := c.Adapters().Listed()
+	every := c.Adapters().List()
+	hidden := len(every) - len(infos)
+	if all {
+		infos, hidden = every, 0
+	}
 	return app.Answer(infos, func() {
-		w := app.Table("AGENT", "NAME", "COMMAND", "MINIMUM", "SOURCE")
+		w := app.Table("AGENT", "NAME", "COMMAND", "MINIMUM", "KIND", "SOURCE")
 		for _, i := range infos {
-			w.Row(i.Agent, i.DisplayName, i.Command, i.MinVersion, i.Source)
+			w.Row(i.Agent, i.DisplayName, i.Command, i.MinVersion, i.Kind, i.Source)
 		}
 		w.Flush()
 		for _, why := range c.Adapters().Problems() {
 			app.Warnf("%s", why)
+		}
+		if hidden > 0 {
+			app.Notef("%d more agents are reached over the Agent Client Protocol and not installed: drawbar agents list --all", hidden)
 		}
 	})
 }
@@ -66,6 +84,8 @@ type view struct {
 	MinVersion   string                  `json:"minVersion,omitempty"`
 	Tested       []string                `json:"testedVersions,omitempty"`
 	Docs         string                  `json:"documentation,omitempty"`
+	Kind         string                  `json:"kind"`
+	Documented   string                  `json:"documentedAt,omitempty"`
 	Install      []adapter.InstallMethod `json:"installMethods"`
 	Config       adapter.ConfigSchema    `json:"configSchema"`
 	Capabilities execution.Capabilities  `json:"capabilities"`
@@ -86,7 +106,7 @@ func show(app *cli.App, name string) error {
 	}
 	d := e.Descriptor
 	v := view{Agent: d.Name, DisplayName: d.DisplayName, Command: d.Command, Aliases: d.Aliases, MinVersion: d.MinVersion, Tested: d.TestedVersions,
-		Docs: d.Docs, Install: install, Config: d.Config, Capabilities: e.Capabilities()}
+		Docs: d.Docs, Kind: d.Kind(), Documented: d.Documented, Install: install, Config: d.Config, Capabilities: e.Capabilities()}
 	return app.Answer(v, func() {
 		app.Printf("%s (%s)\n\n", v.DisplayName, v.Agent)
 		w := app.Table()
@@ -95,11 +115,12 @@ func show(app *cli.App, name string) error {
 			command = "yours, after --"
 		}
 		w.Row("command", command)
+		w.Row("kind", v.Kind)
 		w.Row("aliases", strings.Join(v.Aliases, ", "))
 		w.Row("minimum version", v.MinVersion)
 		w.Row("tested versions", strings.Join(v.Tested, ", "))
 		for _, m := range v.Install {
-			w.Row("install ("+m.Type+")", m.Command)
+			w.Row("install ("+m.Type+")", cmp.Or(m.Command, m.Notes))
 		}
 		w.Row("configuration", strings.Join(slices.Concat(v.Config.ConfigFiles, v.Config.ProjectConfigFiles), ", "))
 		w.Row("documentation", v.Docs)

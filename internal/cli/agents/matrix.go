@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 )
@@ -19,22 +20,29 @@ func newMatrix(app *cli.App) *cobra.Command {
 }
 
 // matrix prints a table with a column of capabilities per agent.
-func matrix(app *cli.App, names []string, markdown bool) error {
-	entries, err := app.Agents(names...)
+func matrix(app *cli.App, asked []string, markdown bool) error {
+	entries, err := app.Agents(asked...)
 	if err != nil {
 		return err
 	}
 	all := map[string]execution.Capabilities{}
 	var columns [][]ability
-	names = nil
+	var names []string
 	for _, e := range entries {
 		names = append(names, e.Descriptor.Name)
 		all[e.Descriptor.Name] = e.Capabilities()
 		columns = append(columns, abilities(e.Capabilities()))
 	}
+	c, err := app.Client()
+	if err != nil {
+		return err
+	}
 	return app.Answer(all, func() {
 		if markdown {
 			printMarkdown(app, names, columns, all)
+			if len(asked) == 0 {
+				printOverProtocol(app, c.Adapters().List())
+			}
 			return
 		}
 		w := app.Table()
@@ -94,5 +102,22 @@ func printMarkdown(app *cli.App, names []string, columns [][]ability, all map[st
 		for _, n := range all[name].Notes {
 			app.Printf("* %s\n", n)
 		}
+	}
+}
+
+// printOverProtocol prints the agents without an adapter of their own. All can do what acp can; the differences are notes.
+func printOverProtocol(app *cli.App, all []catalog.Info) {
+	app.Printf("\n## Over the Agent Client Protocol\n\n" +
+		"These agents are rows of a table. Each can do what its program offers, as the column acp states; `drawbar agents show AGENT` lists its peculiarities.\n\n" +
+		"| agent | name | program | kind |\n|---|---|---|---|\n")
+	for _, i := range all {
+		if i.Protocol == "" {
+			continue
+		}
+		kind := i.Kind
+		if i.Documented != "" {
+			kind += ": " + i.Documented
+		}
+		app.Printf("| %s | %s | `%s` | %s |\n", i.Agent, i.DisplayName, i.Command, kind)
 	}
 }

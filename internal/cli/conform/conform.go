@@ -3,6 +3,7 @@
 package conform
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,6 +47,9 @@ func New(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if at := e.Descriptor.Documented; at != "" {
+				app.Notef("%s: %s, its adapter follows %s", e.Descriptor.Name, adapter.NotExercised, at)
+			}
 			c, err := app.Client()
 			if err != nil {
 				return err
@@ -57,7 +61,7 @@ func New(app *cli.App) *cobra.Command {
 			if info == nil || !info.Installed {
 				missing := execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: program %s was not found", e.Descriptor.DisplayName, e.Descriptor.Command)
 				if m, err := c.Adapters().InstallInstructions(e.Descriptor.Name, ""); err == nil && len(m) > 0 {
-					return missing.WithHint("%s", m[0].Command)
+					return missing.WithHint("%s", cmp.Or(m[0].Command, m[0].Notes))
 				}
 				return missing
 			}

@@ -1,0 +1,127 @@
+package acp
+
+import (
+	"cmp"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+)
+
+// named are the agents with a name that need no code of their own: one row each. A row whose agent gets a folder below
+// adapter moves there.
+func named() []func() acpagent.Agent {
+	return []func() acpagent.Agent{
+		opencode, goose, cline, omp, droid, openclaw, claudeBridge, codexBridge, // exercised: exercised.go
+		auggie, codeAssistant, cursor, hermes, junie, kilo, kimi, kiro, openhands, piBridge, poolside, qoder, stakpak, vibe,
+	}
+}
+
+// documented describes an agent that was never run here: how to start it is what the document at an address says.
+func documented(name, display, command, document string, args ...string) acpagent.Agent {
+	return acpagent.Agent{
+		About: adapter.Descriptor{Name: name, DisplayName: display, Command: command, Docs: document, Documented: document,
+			Install: []adapter.InstallMethod{{Platform: "all", Type: "manual", Notes: "how to install it: " + document}}},
+		Args: args,
+	}
+}
+
+// npm is the installation of a package from npm; node is the lowest version of Node.js that it needs, empty for any.
+func npm(pkg, version, node string) adapter.InstallMethod {
+	return adapter.InstallMethod{Platform: "all", Type: "npm", Package: pkg, Command: "npm install -g " + pkg + "@" + cmp.Or(version, "latest"),
+		PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node", MinVersion: node}}}
+}
+
+// key is a variable that logs in.
+func key(name, description string) adapter.AuthVariable {
+	return adapter.AuthVariable{Name: name, Description: description}
+}
+
+func auggie() acpagent.Agent {
+	a := documented("auggie", "Auggie CLI", "auggie", "https://docs.augmentcode.com/cli/acp/agent", "--acp")
+	a.About.Aliases, a.About.Install = []string{"augment"}, []adapter.InstallMethod{npm("@augmentcode/auggie", "", "")}
+	return a
+}
+
+func codeAssistant() acpagent.Agent {
+	return documented("code-assistant", "Code Assistant", "code-assistant", "https://github.com/stippi/code-assistant", "acp")
+}
+
+func cursor() acpagent.Agent {
+	a := documented("cursor", "Cursor CLI", "cursor-agent", "https://cursor.com/docs/cli/acp", "acp")
+	a.About.Aliases, a.About.HostTraces = []string{"cursor-agent", "cursor-cli"}, []string{"CURSOR_AGENT_SESSION", "CURSOR_SESSION"}
+	a.About.Install = []adapter.InstallMethod{
+		{Platform: "darwin", Type: "script", Command: "curl https://cursor.com/install -fsS | bash"},
+		{Platform: "linux", Type: "script", Command: "curl https://cursor.com/install -fsS | bash"},
+		{Platform: "windows", Type: "manual", Notes: "how to install it: https://cursor.com/docs/cli/installation"},
+	}
+	a.Login = acpagent.Login{Command: "cursor-agent login", Variables: []adapter.AuthVariable{
+		key("CURSOR_API_KEY", "API key of the Cursor account"), key("CURSOR_AUTH_TOKEN", "token of the Cursor account")}}
+	// A stored login is used by itself, and its login method would open a browser.
+	return a
+}
+
+func hermes() acpagent.Agent {
+	a := documented("hermes", "Hermes Agent", "hermes", "https://hermes-agent.nousresearch.com/docs/user-guide/features/acp", "acp")
+	a.About.Aliases, a.About.HostTraces = []string{"hermes-agent"}, []string{"HERMES_RUN_ID", "HERMES_SESSION"}
+	a.Login = acpagent.Login{Command: "hermes model", Files: []string{".hermes/config.yaml", ".hermes/auth.json"}}
+	return a
+}
+
+func junie() acpagent.Agent {
+	a := documented("junie", "Junie", "junie", "https://junie.jetbrains.com/docs/junie-cli-acp.html", "--acp", "true")
+	a.About.Install = []adapter.InstallMethod{npm("@jetbrains/junie", "", "")}
+	return a
+}
+
+func kilo() acpagent.Agent {
+	a := documented("kilo", "Kilo", "kilo", "https://zed.dev/acp/agent/kilo", "acp")
+	a.About.Aliases, a.About.Install = []string{"kilocode"}, []adapter.InstallMethod{npm("@kilocode/cli", "", "")}
+	return a
+}
+
+func kimi() acpagent.Agent {
+	a := documented("kimi", "Kimi CLI", "kimi", "https://github.com/MoonshotAI/kimi-cli", "acp")
+	a.About.Aliases = []string{"kimi-cli"}
+	return a
+}
+
+func kiro() acpagent.Agent {
+	a := documented("kiro", "Kiro CLI", "kiro-cli", "https://kiro.dev/docs/cli/acp", "acp")
+	a.About.Aliases = []string{"kiro-cli"}
+	return a
+}
+
+func openhands() acpagent.Agent {
+	a := documented("openhands", "OpenHands CLI", "openhands", "https://docs.openhands.dev/openhands/usage/run-openhands/acp", "acp")
+	a.Login = acpagent.Login{Command: "openhands", Files: []string{".openhands/settings.json"}}
+	return a
+}
+
+func piBridge() acpagent.Agent {
+	a := documented("pi-acp", "Pi, through pi-acp", "pi-acp", "https://github.com/svkozak/pi-acp")
+	a.About.Install = []adapter.InstallMethod{npm("pi-acp", "", "20.0.0")}
+	a.Notes = []string{"it starts the program pi, which must be on PATH"}
+	return a
+}
+
+func poolside() acpagent.Agent {
+	a := documented("poolside", "Poolside", "pool", "https://zed.dev/acp/agent/poolside", "acp")
+	a.About.Aliases = []string{"pool"}
+	return a
+}
+
+func qoder() acpagent.Agent {
+	a := documented("qoder", "Qoder CLI", "qodercli", "https://docs.qoder.com/cli/acp", "--acp")
+	a.About.Aliases, a.About.Install = []string{"qodercli"}, []adapter.InstallMethod{npm("@qoder-ai/qodercli", "", "")}
+	return a
+}
+
+func stakpak() acpagent.Agent {
+	return documented("stakpak", "Stakpak", "stakpak", "https://github.com/stakpak/agent", "acp")
+}
+
+func vibe() acpagent.Agent {
+	a := documented("vibe", "Mistral Vibe", "vibe-acp", "https://github.com/mistralai/mistral-vibe")
+	a.About.Aliases = []string{"mistral-vibe", "mistral"}
+	return a
+}

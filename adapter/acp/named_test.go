@@ -1,0 +1,222 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+type noInput struct{}
+
+func (noInput) Receive(context.Context) (execution.Command, error) { return nil, io.EOF }
+
+// started runs an agent until it would start its program, and returns how.
+func started(t *testing.T, a acpagent.Agent, run execution.RunOptions) process.Spec {
+	t.Helper()
+	var spec process.Spec
+	made := a.Adapter(cliagent.Options{
+		LookPath: func(command string, _ []string, _ string) (string, error) { return "/bin/" + command, nil },
+		Runner: func(_ context.Context, s process.Spec) (process.Handle, error) {
+			spec = s
+			return nil, errors.New("not started")
+		}})
+	req := adaptertest.PlayRequest(adaptertest.Simple)
+	req.Run = run
+	for range made.Execute(t.Context(), req, noInput{}) {
+	}
+	return spec
+}
+
+// TestRows: every row describes an agent, says how to get and start its program, and where that is documented.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	exercised := 0
+	for _, row := range named() {
+		a := row()
+		d := a.Descriptor()
+		if d.Protocol != adapter.ProtocolACP || d.Docs == "" || len(d.Install) == 0 || (d.Documented == "") != (len(d.TestedVersions) > 0) {
+			t.Errorf("%s: %+v", d.Name, d)
+		}
+		if d.Documented == "" {
+			exercised++
+		}
+		if s := started(t, a, execution.RunOptions{}); s.Path != "/bin/"+d.Command || !slices.Equal(s.Args, a.Args) {
+			t.Errorf("%s: started %s %q, want %s %q", d.Name, s.Path, s.Args, d.Command, a.Args)
+		}
+	}
+	if exercised != 8 {
+		t.Errorf("%d agents were exercised", exercised)
+	}
+}
+
+// TestOpencodeAsks: OpenCode asks unless everything is allowed.
+func TestOpencodeAsks(t *testing.T) {
+	t.Parallel()
+	asks := func(mode execution.ApprovalMode) bool {
+		return slices.ContainsFunc(started(t, opencode(), execution.RunOptions{ApprovalMode: mode}).Env, func(v string) bool {
+			return strings.HasPrefix(v, "OPENCODE_PERMISSION=")
+		})
+	}
+	if !asks("") || !asks(execution.ApprovalPrompt) || !asks(execution.ApprovalDeny) || asks(execution.ApprovalYolo) {
+		t.Error("the approval mode does not decide whether it asks")
+	}
+}
+
+// TestFailures: what goose and Oh My Pi word as an answer, and Cline as a completed call.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	used := execution.Usage{Input: 1, Output: 1}
+	for _, tt := range []struct {
+		failed func(string, execution.Usage) (execution.ErrorCode, bool)
+		text   string
+		spent  execution.Usage
+		want   execution.ErrorCode
+	}{
+		{gooseFailed, "Ran into this error: Server error (500 Internal Server Error) at http://127.0.0.1", execution.Usage{}, execution.CodeProvider},
+		{gooseFailed, "Ran into this error: Rate limit exceeded: 429", execution.Usage{}, execution.CodeRateLimited},
+		{gooseFailed, "Ran into this error: it broke", execution.Usage{}, execution.CodeProvider},
+		{gooseFailed, "Ran into this error: it is in line 3 of main.go", used, ""},
+		{gooseFailed, "hello", execution.Usage{}, ""},
+		{ompFailed, "401 bad key\nbad key (type=authentication_error param=invalid_api_key)", execution.Usage{}, execution.CodeAuth},
+		{ompFailed, "401 Unauthorized", execution.Usage{}, execution.CodeAuth},
+		{ompFailed, "503 no server", execution.Usage{}, execution.CodeProvider},
+		{ompFailed, "401 means that the key is wrong.", used, ""},
+		{ompFailed, "42 is the answer", execution.Usage{}, ""},
+		{ompFailed, "", execution.Usage{}, ""},
+	} {
+		code, failed := tt.failed(tt.text, tt.spent)
+		if failed != (tt.want != "") || failed && code != tt.want {
+			t.Errorf("%q, %+v: %s %v, want %q", tt.text, tt.spent, code, failed, tt.want)
+		}
+	}
+	if got := clineFailed(&acpagent.ToolCall{Output: []byte(`{"query":"edit","result":"","error":"it exists"}`)}); got != "it exists" {
+		t.Errorf("cline: %q", got)
+	}
+}
+
+// TestToolNames: agents put the name of a tool in different places.
+func TestToolNames(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]string{"editor: {\"path\":\"/w/hello.txt\"}": "editor", "Create /w/hello.txt": "Create", "write": "write", "": ""} {
+		if got := titleWord(&acpagent.ToolCall{Title: title}); got != want {
+			t.Errorf("%q: %q, want %q", title, got, want)
+		}
+	}
+	call := &acpagent.ToolCall{Title: "echo \u00b7 /w", Input: []byte(`{"command":"ls"}`),
+		Meta: []byte(`{"goose":{"toolCall":{"toolName":"shell","extensionName":"files"}}}`)}
+	if _, tool, ok := gooseTool(&acpagent.ToolCall{Meta: []byte(`{"goose":{"toolCall":{"toolName":"files__echo","extensionName":"files"}}}`)}, []string{"files"}); tool != "echo" || !ok {
+		t.Error(tool, ok)
+	}
+	if server, tool, ok := gooseTool(call, []string{"other", "files"}); server != "files" || tool != "shell" || !ok {
+		t.Error(server, tool, ok)
+	}
+	if _, _, ok := gooseTool(call, []string{"other"}); ok {
+		t.Error("a tool of another extension")
+	}
+	if got := gooseKind(call); got != "execute" {
+		t.Errorf("the kind of a shell's call is %q", got)
+	}
+	if server, tool, ok := droidTool(&acpagent.ToolCall{Title: "files___echo x"}, []string{"files"}); server != "files" || tool != "echo" || !ok {
+		t.Error(server, tool, ok)
+	}
+	if _, _, ok := droidTool(&acpagent.ToolCall{Title: "files__echo"}, []string{"files"}); ok {
+		t.Error("a name of another form")
+	}
+	call = &acpagent.ToolCall{Input: []byte(`{"server":"files","tool":"echo","arguments":{}}`), Meta: []byte(`{"is_mcp_tool_call":true}`)}
+	if server, tool, ok := codexTool(call, nil); server != "files" || tool != "echo" || !ok {
+		t.Error(server, tool, ok)
+	}
+	call.Meta = nil
+	if _, _, ok := codexTool(call, nil); ok {
+		t.Error("an input that looks like one")
+	}
+	if server, tool, ok := opencodeTool(&acpagent.ToolCall{Title: "files_echo"}, []string{"files"}); server != "files" || tool != "echo" || !ok {
+		t.Error(server, tool, ok)
+	}
+	if _, _, ok := opencodeTool(&acpagent.ToolCall{Title: "files_of/w"}, []string{"files"}); ok {
+		t.Error("a path is no tool")
+	}
+}
+
+// TestCodexNotices: pieces of the message that come from the program have no id.
+func TestCodexNotices(t *testing.T) {
+	t.Parallel()
+	for update, want := range map[string]acpagent.Notice{
+		`{"content":{"text":"Warning: no metadata.\n\n"}}`:                                {Message: "no metadata."},
+		`{"content":{"text":"{\"error\":{\"message\":\"429 slow down\"}}\n\n"}}`:          {Message: "429 slow down", Failed: execution.CodeRateLimited},
+		`{"content":{"text":"{\"error\":{\"message\":\"it broke\"}}\n\n"}}`:               {Message: "it broke", Failed: execution.CodeProvider},
+		`{"messageId":"m","content":{"text":"Warning: the model says this"}}`:             {},
+		`{"messageId":"m","content":{"text":"{\"error\":{\"message\":\"an example\"}}"}}`: {},
+		`{"content":{"text":"{\"name\":\"x\"}"}}`:                                         {},
+		`{"content":{"type":"image"}}`:                                                    {},
+	} {
+		v, err := jsonscan.Parse([]byte(update))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := codexNotice(v); ok != (want != acpagent.Notice{}) || ok && got != want {
+			t.Errorf("%s: %+v %v", update, got, ok)
+		}
+	}
+}
+
+// TestLogins: a key, a file, or nothing that is known.
+func TestLogins(t *testing.T) {
+	t.Parallel()
+	vars := map[string]string{}
+	h := adapter.Host{Home: "/home/u", Platform: "linux", Getenv: func(name string) string { return vars[name] }, FS: fstest.MapFS{}}.Complete()
+	a := adapterOf(claudeBridge())
+	if s := a.DetectAuth(t.Context(), h); s.Status != adapter.AuthUnknown || s.Method != "" {
+		t.Errorf("nothing: %+v", s)
+	}
+	h.FS = fstest.MapFS{"home/u/.claude/.credentials.json": {Data: []byte("{}")}}
+	if s := a.DetectAuth(t.Context(), h); s.Status != adapter.AuthUnknown || s.Method != "config_file" || !strings.Contains(s.Details, "~/.claude/.credentials.json exists") {
+		t.Errorf("a file: %+v", s)
+	}
+	vars["ANTHROPIC_API_KEY"] = "k"
+	if s := a.DetectAuth(t.Context(), h); s.Status != adapter.Authenticated || s.Method != "api_key" {
+		t.Errorf("a key: %+v", s)
+	}
+	if keys := claudeBridge().Descriptor().Keys; !slices.Contains(keys, "ANTHROPIC_API_KEY") || !slices.Contains(keys, "ANTHROPIC_BASE_URL") {
+		t.Errorf("a minimal environment keeps %v", keys)
+	}
+	g := a.AuthGuidance()
+	if g.LoginCommand != "claude /login" || len(g.Steps) != 3 || len(g.EnvVars) != 2 || g.Provider != "Anthropic" {
+		t.Errorf("%+v", g)
+	}
+	if g := adapterOf(stakpak()).AuthGuidance(); len(g.Steps) != 1 || g.Steps[0].URL == "" || g.Provider != "Stakpak" {
+		t.Errorf("%+v", g)
+	}
+}
+
+func adapterOf(a acpagent.Agent) acpagent.Adapter { return a.Adapter(cliagent.Options{}) }
+
+// TestProbeOfADocumentedAgent says that nobody tried it.
+func TestProbeOfADocumentedAgent(t *testing.T) {
+	t.Parallel()
+	h := adapter.Host{Home: "/home/u", LookPath: func(string) (string, error) { return "/bin/stakpak", nil },
+		Spawn: func(context.Context, adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
+			return adapter.SpawnOutcome{Stdout: "stakpak 0.3.1"}, nil
+		}}.Complete()
+	in, err := adapterOf(stakpak()).Probe(t.Context(), h)
+	if err != nil || in.Version != "0.3.1" || !strings.Contains(in.Notes, adapter.NotExercised) {
+		t.Errorf("%+v, %v", in, err)
+	}
+	h.LookPath = func(string) (string, error) { return "", fs.ErrNotExist }
+	if in, err := adapterOf(stakpak()).Probe(t.Context(), h); err != nil || in.Installed {
+		t.Errorf("%+v, %v", in, err)
+	}
+}
