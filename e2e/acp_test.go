@@ -40,7 +40,6 @@ type acpAgent struct {
 	unending  string // evidence that it does not end an interrupted turn
 	patient   string // evidence that it tries a refused request for ever
 	unnamed   string // evidence that it states no names of tools
-	noHTTP    string // evidence that it does not use the caller's tools
 }
 
 var acpAgents = []acpAgent{
@@ -114,7 +113,6 @@ var namedAgents = []acpAgent{
 	{
 		name:     "goose",
 		unending: "goose 1.50.0 does not answer session/cancel while it waits for its model; the run is stopped, so nothing follows in it",
-		noHTTP:   "goose 1.50.0 takes a server that it reaches over HTTP in session/new and does not offer its tools to the model; the run completes without them",
 		write: func(path string) string {
 			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":"A"}}`, q(path))
 		},
@@ -442,13 +440,6 @@ func TestACPToolsOfTheCaller(t *testing.T) {
 			return execution.ToolResult{Output: json.RawMessage(`"rain in Oslo"`)}, nil
 		}}})
 		res := c.result()
-		if a.noHTTP != "" {
-			if res.Status != execution.StatusCompleted || len(calls) != 0 {
-				t.Errorf("no longer so: %s: %s %+v, calls %+v", a.noHTTP, res.Status, res.Error, calls)
-			}
-			defect(t, a.noHTTP)
-			return
-		}
 		if res.Status != execution.StatusCompleted || len(calls) == 0 || !strings.Contains(string(calls[0].Input), "Oslo") {
 			for _, e := range res.Events {
 				b, _ := json.Marshal(e.Body)

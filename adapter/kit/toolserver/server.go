@@ -152,8 +152,28 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		s.requests.Add(1)
 		s.mu.Unlock()
 		defer s.requests.Done()
+		if r.Header.Get("Mcp-Method") == methodDiscover {
+			refuseDiscovery(w, r)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// methodDiscover is how a client of a later version of the protocol begins. It falls back to this version if the method
+// is unknown, and not if the version is, which is what the SDK would answer.
+const methodDiscover = "server/discover"
+
+func refuseDiscovery(w http.ResponseWriter, r *http.Request) {
+	var request struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit)).Decode(&request); err != nil || len(request.ID) == 0 {
+		http.Error(w, "the request is not a JSON-RPC request", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"this server begins with initialize"}}`, request.ID)
 }
 
 func (s *Server) authorized(r *http.Request) bool {

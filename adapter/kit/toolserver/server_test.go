@@ -240,6 +240,37 @@ func TestToken(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
+// TestLaterVersions: a client of a later version of the protocol is told to begin as this one does.
+func TestLaterVersions(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil)
+	for body, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":7,"method":"server/discover","params":{}}`: `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,`,
+		`{"jsonrpc":"2.0","method":"server/discover"}`:                    "the request is not a JSON-RPC request",
+		`nonsense`: "the request is not a JSON-RPC request",
+	} {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(body))
+		for name, value := range map[string]string{"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Mcp-Method": "server/discover",
+			"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28"} {
+			req.Header.Set(name, value)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := res.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(got), want) {
+			t.Errorf("%s: %d %s, want %s", body, res.StatusCode, got, want)
+		}
+	}
+}
+
 func TestParallelCalls(t *testing.T) {
 	const clients, calls = 4, 50
 	var mu sync.Mutex
