@@ -160,8 +160,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// methodDiscover is how a client of a later version of the protocol begins. It falls back to this version if the method
-// is unknown, and not if the version is, which is what the SDK would answer.
+// methodDiscover is how a client of a later version of the protocol begins. The SDK answers with a list of earlier
+// versions, at which some clients give up; they begin with initialize if the method is unknown.
 const methodDiscover = "server/discover"
 
 func refuseDiscovery(w http.ResponseWriter, r *http.Request) {

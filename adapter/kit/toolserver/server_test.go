@@ -245,8 +245,9 @@ func TestLaterVersions(t *testing.T) {
 	t.Parallel()
 	s := open(t, nil)
 	for body, want := range map[string]string{
-		`{"jsonrpc":"2.0","id":7,"method":"server/discover","params":{}}`: `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,`,
-		`{"jsonrpc":"2.0","method":"server/discover"}`:                    "the request is not a JSON-RPC request",
+		`{"jsonrpc":"2.0","id":7,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+			`"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`: `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,`,
+		`{"jsonrpc":"2.0","method":"server/discover"}`: "the request is not a JSON-RPC request",
 		`nonsense`: "the request is not a JSON-RPC request",
 	} {
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(body))
