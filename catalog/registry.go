@@ -333,10 +333,14 @@ func (r *Registry) unknown(name string) error {
 	if meant := near.Words(name, r.names); len(meant) > 0 {
 		hint = fmt.Sprintf("did you mean %s? %s", strings.Join(meant, " or "), hint)
 	}
+	var open []string // agents that take any program
 	for _, other := range slices.Sorted(maps.Keys(r.agents)) {
-		if r.agents[other].descriptor.Command == "" { // it takes any program
-			hint += fmt.Sprintf("; a program without a name here: drawbar run %s \"what to do\" -- COMMAND [ARGS...]", other)
+		if r.agents[other].descriptor.Command == "" {
+			open = append(open, fmt.Sprintf("drawbar run %s \"what to do\" -- COMMAND [ARGS...]", other))
 		}
+	}
+	if len(open) > 0 {
+		hint += "; a program that has no name here: " + strings.Join(open, ", or ")
 	}
 	return e.WithHint("%s", hint)
 }
