@@ -91,9 +91,15 @@ func (g cgroup) members() (pids []int) {
 	return pids
 }
 
-// remove removes an empty group.
+// remove removes an empty group, and those of runs that an agent started within it and that were killed with it.
 func (g cgroup) remove() bool {
-	return g.path == "" || syscall.Rmdir(g.path) != syscall.EBUSY
+	if g.path == "" || syscall.Rmdir(g.path) != syscall.EBUSY {
+		return true
+	}
+	for _, inner := range groupsIn(g.path) {
+		inner.remove()
+	}
+	return syscall.Rmdir(g.path) != syscall.EBUSY
 }
 
 // removeSoon removes the group of processes that were just killed: they stay in it until they are fully gone.

@@ -437,6 +437,26 @@ func TestKeeperIsReaped(t *testing.T) {
 	}
 }
 
+// TestGroupsOfNestedRunsGo: the group of a run that was killed with the one that it ran in does not stay, and neither does that one's.
+func TestGroupsOfNestedRunsGo(t *testing.T) {
+	t.Parallel()
+	outer := ownGroup(strings.Repeat("ab", 16))
+	if outer.path == "" {
+		t.Skip("SKIPPED: needs a control group of its own that may be divided")
+	}
+	for _, dir := range []string{outer.path, outer.path + "/" + groupPrefix + strings.Repeat("cd", 16)} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !outer.remove() {
+		t.Error("the group is busy")
+	}
+	if _, err := os.Stat(outer.path); !os.IsNotExist(err) {
+		t.Errorf("the group is left: %v", err)
+	}
+}
+
 // TestGroupIsUsed: where the own control group may be divided, the agent is in a leaf of it and the keeper is not.
 func TestGroupIsUsed(t *testing.T) {
 	t.Parallel()
