@@ -38,7 +38,7 @@ type acpAgent struct {
 	unasking  string // evidence that it asks for no permission
 	abandons  string // evidence that a denied permission ends the turn
 	unending  string // evidence that it does not end an interrupted turn
-	patient   string // evidence that it tries a refused request for ever
+	patient   string // evidence that it never stops retrying a refused request
 	unnamed   string // evidence that it states no names of tools
 }
 

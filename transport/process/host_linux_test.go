@@ -285,16 +285,24 @@ func TestRemoveGroups(t *testing.T) {
 		return p
 	}
 	mark := markOf("a run")
-	gone, stay := old("drawbar-"+mark), []string{old("drawbar-x"), old("other"), old("drawbar-" + strings.Repeat("z", 32))}
-	fresh := filepath.Join(dir, "drawbar-"+markOf("another"))
-	if err := os.Mkdir(fresh, 0o700); err != nil {
+	gone := old("drawbar-" + mark)
+	old("drawbar-" + mark + "/drawbar-" + mark) // of a run within it
+	if err := os.Chtimes(gone, now.Add(-time.Hour), now.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
+	}
+	stay := []string{old("drawbar-x"), old("other"), old("drawbar-" + strings.Repeat("z", 32))}
+	fresh := filepath.Join(dir, "drawbar-"+markOf("another"))
+	starting := filepath.Join(old("drawbar-"+markOf("its parent")), "drawbar-"+markOf("another"))
+	for _, p := range []string{fresh, starting} {
+		if err := os.Mkdir(p, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	removeGroups(dir, now)
 	if _, err := os.Stat(gone); err == nil {
 		t.Error("the group is left")
 	}
-	for _, p := range append(stay, fresh) {
+	for _, p := range append(stay, fresh, starting) {
 		if _, err := os.Stat(p); err != nil {
 			t.Error(err)
 		}

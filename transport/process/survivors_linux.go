@@ -73,6 +73,7 @@ func RemoveGroups() {
 func removeGroups(base string, now time.Time) {
 	for _, g := range groupsIn(base) {
 		if info, err := os.Lstat(g.path); err == nil && now.Sub(info.ModTime()) > groupAge {
+			removeGroups(g.path, now) // of runs that an agent started
 			_ = syscall.Rmdir(g.path) // refused while a process is in it
 		}
 	}

@@ -103,7 +103,7 @@ func TestAgentThatDiesInTheHandshake(t *testing.T) {
 	}
 }
 
-// TestPromptWithoutAReply: an agent that tries a request for ever is ended by the run's time limit.
+// TestPromptWithoutAReply: an agent that never stops retrying is ended by the run's time limit.
 func TestPromptWithoutAReply(t *testing.T) {
 	t.Parallel()
 	req := oneShot()
