@@ -348,7 +348,7 @@ func newValidate(app *cli.App) *cobra.Command {
 				for _, f := range faults {
 					app.Printf("%s:%d:%d: %s\n", where, f.Line, f.Column, f)
 				}
-				app.Notef("%d faults; drawbar agents schema lists the keys", len(faults))
+				app.Notef("drawbar agents schema lists the keys")
 			})
 			return exitcode.If(true, execution.ExitUsage, err)
 		}}
