@@ -3,7 +3,6 @@ package drawbar
 import (
 	"os"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/customagent"
@@ -23,7 +22,7 @@ func Configured(cwd string) (Options, error) {
 	for _, m := range cfg.Models() {
 		o.Models = append(o.Models, ModelDeclaration{Agent: m.Agent, Model: m.Model})
 	}
-	o.Declared = customagent.Load(cfg, trust.Store{File: trust.FileIn(cfg.Dirs().User)}, customagent.Taken(adapter.Builtins()))
+	o.Declared = customagent.Load(cfg, trust.Store{File: trust.FileIn(cfg.Dirs().User)})
 	return o, nil
 }
 

@@ -98,15 +98,16 @@ func New(o Options) (*Client, error) {
 	if err := checkDefaults(o.Defaults); err != nil {
 		return nil, err
 	}
-	agents := o.Agents
-	if agents == nil {
-		agents = adapter.Builtins()
-	}
 	host := adapter.OSHost(cliagent.Spawn)
 	if o.Host != nil {
 		host = *o.Host
 	}
-	c := &Client{opts: o, registry: catalog.NewRegistry(agents, host), host: host}
+	c := &Client{opts: o, host: host}
+	if o.Agents == nil {
+		c.registry = catalog.Builtins(host)
+	} else {
+		c.registry = catalog.NewRegistry(o.Agents, host)
+	}
 	c.registry.Declare(o.Declared)
 	c.models = Models{registry: c.registry, declared: o.Models}
 	if o.DefaultAgent != "" {

@@ -7,8 +7,9 @@ import (
 )
 
 var builtins struct {
-	mu   sync.Mutex
-	list []func() Descriptor
+	mu      sync.Mutex
+	list    []func() Descriptor
+	markers []string // the answer of HostMarkers, nil if it is not known
 }
 
 // Register adds a built-in agent to this process's list. The adapters' init functions call it; a program adds
@@ -18,13 +19,18 @@ var builtins struct {
 func Register(describe func() Descriptor) {
 	builtins.mu.Lock()
 	defer builtins.mu.Unlock()
-	builtins.list = append(builtins.list, describe)
+	builtins.list, builtins.markers = append(builtins.list, describe), nil
 }
 
 // Builtins returns the descriptors of the registered built-in agents, sorted by name.
 func Builtins() []Descriptor {
 	builtins.mu.Lock()
 	defer builtins.mu.Unlock()
+	return listBuiltins()
+}
+
+// listBuiltins is Builtins; the caller holds mu.
+func listBuiltins() []Descriptor {
 	byName := map[string]Descriptor{}
 	for _, describe := range builtins.list {
 		d := describe().completed()
@@ -38,9 +44,15 @@ func Builtins() []Descriptor {
 }
 
 // HostMarkers returns the variables by which built-in agents mark their child processes: signals and traces.
-func HostMarkers() (names []string) {
-	for _, d := range Builtins() {
-		names = append(append(names, d.HostSignals...), d.HostTraces...)
+// Every run needs them.
+func HostMarkers() []string {
+	builtins.mu.Lock()
+	defer builtins.mu.Unlock()
+	if builtins.markers == nil {
+		builtins.markers = []string{}
+		for _, d := range listBuiltins() {
+			builtins.markers = append(append(builtins.markers, d.HostSignals...), d.HostTraces...)
+		}
 	}
-	return names
+	return slices.Clone(builtins.markers)
 }

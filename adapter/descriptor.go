@@ -54,6 +54,7 @@ func (d Descriptor) Kind() string {
 // on the wire are never nil in it.
 func (d Descriptor) Clone() Descriptor { return deepcopy.Of(d).completed() }
 
+// completed returns d as Clone does, but it shares d's memory.
 func (d Descriptor) completed() Descriptor {
 	d.DisplayName, d.Config.Agent = cmp.Or(d.DisplayName, d.Name), cmp.Or(d.Config.Agent, d.Name)
 	d.Models, d.Install, d.Config.Fields = listed(d.Models), listed(d.Install), listed(d.Config.Fields)
@@ -61,7 +62,12 @@ func (d Descriptor) completed() Descriptor {
 	return d
 }
 
-func listed[T any](list []T) []T { return append([]T{}, list...) }
+func listed[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
 
 // Untested returns the warning about a version outside the tested ones, empty for a tested version or if
 // nothing is known.

@@ -31,7 +31,7 @@ func (echo) Execute(_ context.Context, req execution.Request, _ adapter.Inbox) i
 }
 
 func ExampleRegistry() {
-	r := catalog.NewRegistry(adapter.Builtins(), adapter.OSHost(nil))
+	r := catalog.Builtins(adapter.OSHost(nil))
 	err := r.Register(adapter.Descriptor{
 		Name: "echo", Aliases: []string{"parrot"}, Command: "echo",
 		New: func() adapter.Adapter { return echo{} },

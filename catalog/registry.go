@@ -133,9 +133,20 @@ func (e Entry) Capabilities() execution.Capabilities { return adapter.Capabiliti
 // programming error. Other errors in a descriptor are returned when the agent is first needed, so that starting
 // a program does not check unused agents.
 func NewRegistry(builtins []adapter.Descriptor, h adapter.Host) *Registry {
+	copies := make([]adapter.Descriptor, len(builtins))
+	for i, d := range builtins {
+		copies[i] = d.Clone()
+	}
+	return registryOf(copies, h)
+}
+
+// Builtins is NewRegistry of adapter.Builtins. It copies none of them, which takes longer than the rest of creating a registry.
+func Builtins(h adapter.Host) *Registry { return registryOf(adapter.Builtins(), h) }
+
+// registryOf is NewRegistry for completed descriptors, which the registry takes over.
+func registryOf(builtins []adapter.Descriptor, h adapter.Host) *Registry {
 	r := &Registry{host: h.Complete(), agents: map[string]*record{}, names: map[string]string{}, running: map[*detection]struct{}{}}
 	for _, d := range builtins {
-		d = d.Clone()
 		if err := r.register(&record{descriptor: d, source: SourceBuiltin, made: sync.OnceValues(func() (adapter.Adapter, error) {
 			var f faults
 			return f.validate(d), f.err(d.Name)
@@ -162,11 +173,7 @@ func (r *Registry) register(rec *record, f faults) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := rec.descriptor
-	others := make(map[string]adapter.Descriptor, len(r.agents))
-	for name, other := range r.agents {
-		others[name] = other.descriptor
-	}
-	f.collisions(d, others)
+	f.collisions(d, r.names)
 	if err := f.err(d.Name); err != nil {
 		return err
 	}

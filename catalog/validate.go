@@ -238,23 +238,20 @@ func call[T any](fn func() T) (v T, err error) {
 	return fn(), nil
 }
 
-// collisions reports names of d that would refer to another agent or take a name from one.
-func (f *faults) collisions(d adapter.Descriptor, others map[string]adapter.Descriptor) {
-	for _, other := range slices.Sorted(maps.Keys(others)) {
-		if other == d.Name {
-			continue
-		}
-		o := others[other]
-		if slices.Contains(o.Aliases, d.Name) {
-			f.add("agent", "is an alias of agent "+other, strconv.Quote(d.Name), "another name, or "+strconv.Quote(other)+" to replace it")
-		}
-		for i, a := range d.Aliases {
-			switch {
-			case a == other:
-				f.add(fmt.Sprintf("aliases[%d]", i), "is the name of another agent", strconv.Quote(a), "an unused name")
-			case slices.Contains(o.Aliases, a):
-				f.add(fmt.Sprintf("aliases[%d]", i), "is an alias of agent "+other, strconv.Quote(a), "an unused name")
-			}
+// collisions reports names of d that would refer to another agent or take a name from one. owners maps names and aliases to
+// the names of the agents.
+func (f *faults) collisions(d adapter.Descriptor, owners map[string]string) {
+	if owner, taken := owners[d.Name]; taken && owner != d.Name {
+		f.add("agent", "is an alias of agent "+owner, strconv.Quote(d.Name), "another name, or "+strconv.Quote(owner)+" to replace it")
+	}
+	for i, a := range d.Aliases {
+		owner, taken := owners[a]
+		switch {
+		case !taken || owner == d.Name:
+		case a == owner:
+			f.add(fmt.Sprintf("aliases[%d]", i), "is the name of another agent", strconv.Quote(a), "an unused name")
+		default:
+			f.add(fmt.Sprintf("aliases[%d]", i), "is an alias of agent "+owner, strconv.Quote(a), "an unused name")
 		}
 	}
 }

@@ -94,7 +94,7 @@ func TestDetectAuth(t *testing.T) {
 
 func TestDescriptor(t *testing.T) {
 	t.Parallel()
-	r := catalog.NewRegistry(adapter.Builtins(), host(nil, nil))
+	r := catalog.Builtins(host(nil, nil))
 	for _, name := range []string{"claude", "claude-code"} {
 		if info, err := r.Detect(t.Context(), name); err != nil || info == nil || info.Version != "2.1.329" || !info.MeetsMinVersion || !info.WithinTested {
 			t.Errorf("%s: got %+v, %v", name, info, err)

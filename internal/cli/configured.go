@@ -34,7 +34,7 @@ func (a *App) declared(cfg *config.Config) catalog.Declared {
 	if err != nil {
 		return catalog.Declared{Broken: err}
 	}
-	return customagent.Load(cfg, store, customagent.Taken(adapter.Builtins()))
+	return customagent.Load(cfg, store)
 }
 
 // Dirs finds the directories of Drawbar's files for a directory.

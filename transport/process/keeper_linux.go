@@ -9,17 +9,12 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/drawbar/drawbar/transport/process/role"
 )
 
-const (
-	keeperArg  = "drawbar-keeper"
-	keeperEnv  = "DRAWBAR_KEEPER=1"
-	keeperSelf = "/proc/self/exe" // works even if the file was replaced or removed since
-
-	// keeperStart bounds the time until the keeper reports the agent. It is generous, because hundreds may start at
-	// once.
-	keeperStart = time.Minute
-)
+// keeperStart bounds the time until the keeper reports the agent. It is generous, because hundreds may start at once.
+const keeperStart = time.Minute
 
 // kept is a process with a keeper.
 type kept struct {
@@ -45,7 +40,7 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	if !keeperReady.Load() || l.withoutKeeper {
 		return startDirect(l)
 	}
-	k, err := ahead.take()
+	k, err := startKeeper()
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			return startDirect(l) // no /proc, or the program cannot be executed again: best effort
@@ -72,82 +67,13 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	return k, nil
 }
 
-// startKeeper starts a keeper, which waits for its order.
+// startKeeper returns a keeper that waits for its order.
 func startKeeper() (*kept, error) {
-	proc, ctl, err := startRole(keeperArg, "")
+	proc, ctl, err := role.Take()
 	if err != nil {
 		return nil, fmt.Errorf("start the keeper: %w", err)
 	}
 	return &kept{keeper: proc, ctl: ctl, group: cgroup{fd: -1}, end: make(chan status, 1), gone: make(chan struct{})}, nil
-}
-
-// startRole starts this program again as a keeper or watcher that reads its orders from the other end of ctl.
-func startRole(role, dir string) (proc *os.Process, ctl *os.File, err error) {
-	ctl, theirs, err := controlPair()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer theirs.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err == nil {
-		defer null.Close()
-		proc, err = os.StartProcess(keeperSelf, []string{role}, &os.ProcAttr{Dir: dir, Env: keeperEnviron(),
-			Files: []*os.File{null, null, null, theirs}, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}})
-	}
-	if err != nil {
-		_ = ctl.Close()
-		return nil, nil, err
-	}
-	return proc, ctl, nil
-}
-
-// ahead is the keeper that was started in advance.
-var ahead keeperAhead
-
-type keeperAhead struct {
-	mu    sync.Mutex
-	ready chan *kept // nil if there is none
-}
-
-// StartAhead starts the keeper of the first process in advance, while the program still reads its configuration. An
-// unused one ends with the program. It does nothing on platforms without keepers.
-func StartAhead() {
-	if !keeperReady.Load() {
-		return
-	}
-	ready := make(chan *kept, 1)
-	ahead.mu.Lock()
-	ahead.ready = ready
-	ahead.mu.Unlock()
-	go func() {
-		defer close(ready)
-		if k, err := startKeeper(); err == nil {
-			ready <- k
-		}
-	}()
-}
-
-// take returns a keeper that waits for its order.
-func (a *keeperAhead) take() (*kept, error) {
-	a.mu.Lock()
-	ready := a.ready
-	a.ready = nil
-	a.mu.Unlock()
-	if ready != nil {
-		if k := <-ready; k != nil {
-			return k, nil
-		}
-	}
-	return startKeeper()
-}
-
-// keeperEnviron returns the environment of keepers and watchers.
-func keeperEnviron() []string {
-	env := []string{keeperEnv, "GOGC=off", "GOMEMLIMIT=64MiB", "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"}
-	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
-		env = append(env, "GOCOVERDIR="+dir)
-	}
-	return env
 }
 
 // handshake sends the order to the keeper and waits until the agent runs; refused means that the keeper reported a
@@ -285,19 +211,4 @@ func sendFiles(ctl *os.File, b []byte, files [3]*os.File) error {
 		return err
 	}
 	return sent
-}
-
-// controlPair creates the control socket. Our end has deadlines; the keeper's blocks, because it reads only when data
-// is available.
-func controlPair() (ours, theirs *os.File, err error) {
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("open a socket pair: %w", err)
-	}
-	if err := syscall.SetNonblock(fds[0], true); err != nil {
-		_ = syscall.Close(fds[0])
-		_ = syscall.Close(fds[1])
-		return nil, nil, fmt.Errorf("open a socket pair: %w", err)
-	}
-	return os.NewFile(uintptr(fds[0]), "keeper"), os.NewFile(uintptr(fds[1]), "keeper"), nil
 }

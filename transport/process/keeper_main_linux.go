@@ -10,6 +10,7 @@ import (
 	"time"
 
 	proc "github.com/drawbar/drawbar/internal/base/pid"
+	"github.com/drawbar/drawbar/transport/process/role"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,11 +30,11 @@ func MaybeKeeper() {
 func init() { enterKeeper() }
 
 func enterKeeper() {
-	if len(os.Args) != 1 || os.Getenv("DRAWBAR_KEEPER") != "1" {
+	if len(os.Args) != 1 || os.Getenv(role.Variable) != "1" {
 		return
 	}
 	switch os.Args[0] {
-	case keeperArg:
+	case role.Keeper:
 		runKeeper()
 	case watcherArg:
 		runWatcher()
@@ -62,7 +63,7 @@ func runKeeper() {
 	syscall.CloseOnExec(controlFD)
 	// Other files inherited from the host program must not reach the agent.
 	_ = unix.CloseRange(controlFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
-	writeSmall("/proc/self/comm", keeperArg)
+	writeSmall("/proc/self/comm", role.Keeper)
 	o, ok := receiveOrder()
 	if !ok {
 		os.Exit(0) // the host ended before the start, or needs no keeper

@@ -4,6 +4,3 @@ package process
 
 // MaybeKeeper does nothing on this system: only Linux has keepers.
 func MaybeKeeper() {}
-
-// StartAhead does nothing here: there are no keepers.
-func StartAhead() {}

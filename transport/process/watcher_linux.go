@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/drawbar/drawbar/transport/process/role"
 )
 
 const (
@@ -134,7 +136,7 @@ func (w *watcher) drop(id string) {
 }
 
 func (w *watcher) start() (ok bool) {
-	proc, ctl, err := startRole(watcherArg, "/")
+	proc, ctl, err := role.Start(watcherArg, "/")
 	if err != nil {
 		return false
 	}

@@ -85,7 +85,7 @@ func (p place) check(name string, e declarative.Entry) error {
 	if !config.IsAgentName(name) {
 		return cli.Usage("%q is not a valid agent name", name).WithHint("a lower-case letter, then at most 63 lower-case letters, digits or -")
 	}
-	return customagent.Check(p.agent(name, e), customagent.Taken(adapter.Builtins()))
+	return customagent.Check(p.agent(name, e))
 }
 
 // agent returns the agent that an entry describes when it is stored here.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -17,9 +18,8 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
-// Load returns the custom agents of a configuration, and those that are refused. taken reports whether a built-in agent has
-// a name. It reads the trust store only if it is needed.
-func Load(cfg *config.Config, store trust.Store, taken func(name string) bool) catalog.Declared {
+// Load returns the custom agents of a configuration, and those that are refused. It reads the trust store only if it is needed.
+func Load(cfg *config.Config, store trust.Store) catalog.Declared {
 	d := catalog.Declared{Refused: map[string]error{}}
 	have := map[string]bool{}
 	for _, a := range cfg.CustomAgents() {
@@ -32,7 +32,7 @@ func Load(cfg *config.Config, store trust.Store, taken func(name string) bool) c
 			continue
 		}
 		have[a.Name] = true
-		if err := Check(a, taken); err != nil {
+		if err := Check(a); err != nil {
 			d.Refused[a.Name] = err
 			continue
 		}
@@ -48,7 +48,7 @@ func Load(cfg *config.Config, store trust.Store, taken func(name string) bool) c
 
 // Check refuses an agent with the name of a built-in one, and one that runs Drawbar itself or a file of whatever directory
 // is current.
-func Check(a config.CustomAgent, taken func(name string) bool) error {
+func Check(a config.CustomAgent) error {
 	fault := func(format string, args ...any) *execution.Error {
 		e := execution.Errorf(execution.CodeConfig, "%s: customAgents.%s "+format, append([]any{a.File, a.Name}, args...)...)
 		e.Agent = a.Name
@@ -117,14 +117,9 @@ func AllItems(cfg *config.Config) (items []trust.Item) {
 	return items
 }
 
-// Taken returns a function that reports whether one of the agents has a name or an alias.
-func Taken(agents []adapter.Descriptor) func(name string) bool {
-	names := map[string]bool{}
-	for _, d := range agents {
-		names[d.Name] = true
-		for _, alias := range d.Aliases {
-			names[alias] = true
-		}
-	}
-	return func(name string) bool { return names[name] }
+// taken reports whether a built-in agent has a name or an alias.
+func taken(name string) bool {
+	return slices.ContainsFunc(adapter.Builtins(), func(d adapter.Descriptor) bool {
+		return d.Name == name || slices.Contains(d.Aliases, name)
+	})
 }

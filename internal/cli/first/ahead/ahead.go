@@ -1,17 +1,16 @@
-// Package ahead starts the keeper of an agent before the packages of the commands are initialized. Only main imports it.
+// Package ahead starts the keeper of an agent before most packages are initialized. Only main imports it.
 package ahead
 
 import (
 	"os"
 	"slices"
 
-	"github.com/drawbar/drawbar/transport/process"
+	"github.com/drawbar/drawbar/transport/process/role"
 )
 
 func init() {
 	if runsAgent(os.Args[1:]) {
-		process.MaybeKeeper()
-		process.StartAhead()
+		role.StartAhead()
 	}
 }
 
