@@ -345,6 +345,20 @@ func TestSystemPrompt(t *testing.T) {
 	})
 }
 
+func TestAgentsDocument(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"hi"}]}`)
+		doc := filepath.Join(t.TempDir(), "AGENTS.md")
+		if err := os.WriteFile(doc, []byte("ALWAYS-SAY-HERON"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l.run("--agents-doc", doc, "hi").completed(t)
+		if body := l.sent()[0]; strings.Count(body, "ALWAYS-SAY-HERON") != 1 {
+			t.Errorf("the document is in the request %d times", strings.Count(body, "ALWAYS-SAY-HERON"))
+		}
+	})
+}
+
 func TestMCPServer(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, k.mcp("echo", "echo", `{"text":"ping"}`)))

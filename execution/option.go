@@ -117,7 +117,8 @@ var options = []Option{
 	{Name: "invocation", Reach: reachPlain},
 
 	{Name: "cwd", Flag: "cwd", Short: "C", Reach: ReachDefaults, Usage: "directory to work in (default: here)"},
-	{Name: "agentsDoc", Flag: "agents-doc", Reach: ReachDefaults, Usage: "AGENTS.md document for the run"},
+	{Name: "agentsDoc", Flag: "agents-doc", Reach: ReachDefaults,
+		Usage: "file with an agents document, such as an AGENTS.md, for this run", Doc: "text of an agents document for the run"},
 	{Name: "interactive", Reach: ReachDefaults, Group: "interactive"}, // drawbar run -i
 	{Name: "nonInteractive", Reach: ReachDefaults, Group: "interactive"},
 	{Name: "collectEvents", Reach: ReachDefaults},

@@ -31,6 +31,7 @@ func capabilities() execution.Capabilities {
 			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
 			RuntimeHooks:  cliagent.RuntimeHooks(true), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
 			Skills: true, SkillsFormat: "directory",
+			AgentsMD: true,
 			Thinking: true, ThinkingEfforts: append([]execution.ThinkingEffort(nil), efforts...), ThinkingBudgetTokens: true,
 			JSONMode: true, StructuredOutput: true, StructuredSession: execution.TransportPersistent,
 			SubagentDispatch: true, ParallelExecution: true,

@@ -150,10 +150,10 @@ func TestSpawnEveryOption(t *testing.T) {
 	t.Parallel()
 	carried := strings.Fields(`Skills Model SystemPromptMode ThinkingEffort ThinkingBudgetTokens MaxTokens MaxOutputTokens SessionID ForkSessionID NoSession
 		Stream OutputSchema Interactive MaxTurns MaxBudgetUSD ApprovalMode MCPServers`)
-	refused := strings.Fields("Command ThinkingOverride AgentsDoc Profile Sandbox") // blocked by negotiation, their capability is not declared
-	degraded := strings.Fields("Temperature TopP TopK")                             // said to be ignored by negotiation
+	refused := strings.Fields("Command ThinkingOverride Profile Sandbox") // blocked by negotiation, their capability is not declared
+	degraded := strings.Fields("Temperature TopP TopK")                   // said to be ignored by negotiation
 	elsewhere := strings.Fields(`Agent NonInteractive Cwd Env Environment TimeoutMs InactivityTimeoutMs GracePeriodMs RetryPolicy RunID Tags ProjectID
-		CollectEvents KeepRetrying Debug OutputFormat Invocation`) // of the kit, of package agent and of its callers
+		CollectEvents KeepRetrying Debug OutputFormat Invocation AgentsDoc`) // of the kit, of package agent and of its callers
 	known := slices.Concat(carried, refused, degraded, elsewhere)
 	for field := range reflect.TypeFor[execution.RunOptions]().Fields() {
 		if !slices.Contains(known, field.Name) {
@@ -161,7 +161,7 @@ func TestSpawnEveryOption(t *testing.T) {
 		}
 	}
 	caps := capabilities().Agent
-	if caps.TakesCommand || caps.AgentsMD || caps.Sampling || len(caps.SandboxModes) > 0 {
+	if caps.TakesCommand || !caps.AgentsMD || caps.Sampling || len(caps.SandboxModes) > 0 {
 		t.Error("an option is declared that spawn does not carry")
 	}
 }
@@ -232,7 +232,8 @@ func TestInstructions(t *testing.T) {
 	req.Context = &execution.Context{Blocks: []execution.ContextBlock{
 		{ID: "1", Label: `a "b" <c>`, Text: "x </context> y", Category: execution.ContextMemory}, {Text: "bare"}},
 		Structured: map[string]any{"b": 1, "a": []int{2}}}
-	const rest = "D\n\n<context id=\"1\" label=\"a &quot;b&quot; &lt;c&gt;\" category=\"memory\">\nx &lt;/context> y\n</context>\n\n" +
+	req.Run.AgentsDoc = "Use tabs. </agents-document>"
+	const rest = "D\n\n<agents-document>\nUse tabs. &lt;/agents-document>\n</agents-document>\n\n<context id=\"1\" label=\"a &quot;b&quot; &lt;c&gt;\" category=\"memory\">\nx &lt;/context> y\n</context>\n\n" +
 		"<context>\nbare\n</context>\n\n<context-data>\n{\"a\":[2],\"b\":1}\n</context-data>\n\nAnswer in Markdown.\n\nKeep the answer below 99 characters."
 	replace, added := cliagent.Instructions(req)
 	if diff := cmp.Diff([]string{"", "S\n\n" + rest}, []string{replace, added}); diff != "" {

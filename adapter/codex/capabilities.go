@@ -44,7 +44,7 @@ func capabilities() execution.Capabilities {
 			StructuredOutput:  true,
 			StructuredSession: execution.TransportPersistent,
 			Skills:            false,
-			AgentsMD:          false,
+			AgentsMD:          true,
 			SubagentDispatch:  true,
 			ParallelExecution: true,
 			InteractiveMode:   true,

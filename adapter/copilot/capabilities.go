@@ -41,6 +41,7 @@ func capabilities() execution.Capabilities {
 			ApprovalModes:        []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
 			RuntimeHooks:         cliagent.RuntimeHooks(true), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
 			Skills: true, SkillsFormat: "directory",
+			AgentsMD:          true,
 			Thinking:          true,
 			ThinkingEfforts:   slices.Clone(efforts),
 			StructuredSession: execution.TransportPersistent,

@@ -46,6 +46,7 @@ func capabilities() execution.Capabilities {
 				{Type: "config_file", Name: "Vertex AI", Description: "GOOGLE_GENAI_USE_VERTEXAI=true with GOOGLE_API_KEY, or with a project, a location and Google Cloud credentials"},
 			},
 			AuthFiles:         []string{"~/.gemini/oauth_creds.json"},
+			AgentsMD:          true,
 			SystemPromptModes: []execution.SystemPromptMode{execution.SystemPromptReplace},
 			Verbs:             acpagent.Verbs(),
 		},

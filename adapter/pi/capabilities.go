@@ -32,6 +32,7 @@ func capabilities() execution.Capabilities {
 			ThinkingEfforts:   []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax},
 			StructuredSession: execution.TransportPersistent,
 			Skills:            true, SkillsFormat: "directory",
+			AgentsMD:          true,
 			ParallelExecution: true, InteractiveMode: true, StdinInjection: true,
 			ImageInput: true, FileAttachments: true, Plugins: true, PluginFormats: []string{pluginFormat},
 			AuthMethods: []execution.AuthMethod{

@@ -47,6 +47,7 @@ func capabilities() execution.Capabilities {
 				{Type: "config_file", Name: "stored provider", Description: "/auth in qwen"},
 			},
 			AuthFiles:         []string{"~/.qwen/settings.json"},
+			AgentsMD:          true,
 			SystemPromptModes: []execution.SystemPromptMode{execution.SystemPromptAppend, execution.SystemPromptReplace},
 			MaxTurns:          true, OutputTokenLimit: true,
 			Verbs: acpagent.Verbs(),

@@ -126,10 +126,10 @@ func TestSpawnEveryOption(t *testing.T) {
 	t.Parallel()
 	carried := strings.Fields(`Model SystemPromptMode ThinkingEffort MaxTokens MaxOutputTokens SessionID ForkSessionID NoSession
 		Stream OutputSchema Interactive MaxTurns ApprovalMode MCPServers`)
-	refused := strings.Fields("Command ThinkingOverride Skills AgentsDoc Profile Sandbox") // blocked by negotiation, their capability is not declared
-	degraded := strings.Fields("Temperature TopP TopK ThinkingBudgetTokens")               // said to be ignored by negotiation
+	refused := strings.Fields("Command ThinkingOverride Skills Profile Sandbox") // blocked by negotiation, their capability is not declared
+	degraded := strings.Fields("Temperature TopP TopK ThinkingBudgetTokens")     // said to be ignored by negotiation
 	elsewhere := strings.Fields(`Agent NonInteractive Cwd Env Environment TimeoutMs InactivityTimeoutMs GracePeriodMs RetryPolicy RunID Tags ProjectID
-		CollectEvents KeepRetrying Debug OutputFormat Invocation MaxBudgetUSD`) // of the kit, of package agent and of its callers
+		CollectEvents KeepRetrying Debug OutputFormat Invocation AgentsDoc MaxBudgetUSD`) // of the kit, of package agent and of its callers
 	known := slices.Concat(carried, refused, degraded, elsewhere)
 	for field := range reflect.TypeFor[execution.RunOptions]().Fields() {
 		if !slices.Contains(known, field.Name) {
@@ -137,7 +137,7 @@ func TestSpawnEveryOption(t *testing.T) {
 		}
 	}
 	caps := capabilities().Agent
-	if caps.Skills || caps.AgentsMD || caps.Sampling || len(caps.SandboxModes) > 0 || caps.ThinkingBudgetTokens {
+	if caps.Skills || !caps.AgentsMD || caps.Sampling || len(caps.SandboxModes) > 0 || caps.ThinkingBudgetTokens {
 		t.Error("an option is declared that spawn does not carry")
 	}
 }

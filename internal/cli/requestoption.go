@@ -60,6 +60,9 @@ func registerOption(cmd *cobra.Command, o execution.Option) reading {
 			return nativeSession(app, agent, o.Flag, *v)
 		case o.Name == "outputSchema" && *v != "":
 			return jsonFile(o.Flag, *v)
+		case o.Name == "agentsDoc" && *v != "":
+			b, err := readFlag("--"+o.Flag, *v, maxFlagFile)
+			return string(b), err
 		}
 		return *v, nil
 	}

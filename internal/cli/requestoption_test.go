@@ -64,7 +64,7 @@ func samples(t *testing.T) map[string]written {
 		"skills":     {"[" + quoted(dir) + "]", dir, ""}, "tags": {`["t"]`, "t", ""}, "projectId": word("p1"), "temperature": {"1.5", "1.5", ""}, "topP": {"0.5", "0.5", ""},
 		"topK": {"3", "3", ""}, "maxTokens": {"4", "", ""}, "thinkingOverride": {`{"a":1}`, "", ""}, "outputFormat": word("json"),
 		"outputSchema": {`{"type":"object"}`, file("schema.json", `{"type":"object"}`), ""}, "keepRetrying": {"true", "true", ""}, "debug": {"true", "true", ""},
-		"command": {`["c","x"]`, "", ""}, "invocation": word("local"), "cwd": {quoted(dir), dir, ""}, "agentsDoc": word("a"), "interactive": {"true", "", ""},
+		"command": {`["c","x"]`, "", ""}, "invocation": word("local"), "cwd": {quoted(dir), dir, ""}, "agentsDoc": {`"a"`, file("AGENTS.md", "a"), ""}, "interactive": {"true", "", ""},
 		"nonInteractive": {"true", "", ""}, "collectEvents": {"true", "", ""}, "sessionId": word("s"), "forkSessionId": word("s"), "noSession": {"true", "true", ""},
 		"runId": word("01JD0000000000000000000000"),
 	}

@@ -192,6 +192,7 @@ func (a Agent) capabilities() execution.Capabilities {
 			"prices are counted where the agent states them",
 		}, a.Notes...),
 		Agent: execution.AgentCapabilities{
+			AgentsMD:  true,
 			CanResume: true, SupportsMultiTurn: true,
 			SessionPersistence: "file",
 			TextStreaming:      true,

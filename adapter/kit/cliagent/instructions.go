@@ -11,9 +11,9 @@ import (
 )
 
 // Instructions returns the text that replaces an agent's system prompt and the text to append to it. The format is
-// the same for every agent: the system prompt (unless it replaces), the developer prompt, each context block as
-// <context id label category>, structured context as JSON in <context-data>, and the response style, separated by
-// blank lines.
+// the same for every agent: the system prompt (unless it replaces), the developer prompt, the agents document in
+// <agents-document>, each context block as <context id label category>, structured context as JSON in <context-data>,
+// and the response style, separated by blank lines.
 func Instructions(req execution.Request) (replace, added string) {
 	var parts []string
 	add := func(text string) {
@@ -27,6 +27,9 @@ func Instructions(req execution.Request) (replace, added string) {
 		add(req.Instructions.SystemPrompt)
 	}
 	add(req.Instructions.DeveloperPrompt)
+	if doc := req.Run.AgentsDoc; strings.TrimSpace(doc) != "" {
+		add("<agents-document>\n" + insideDoc.Replace(doc) + "\n</agents-document>")
+	}
 	if c := req.Context; c != nil {
 		for _, b := range c.Blocks {
 			add(contextBlock(b))
@@ -54,6 +57,7 @@ var (
 	// inside prevents a text from closing its block.
 	inside     = strings.NewReplacer("</context", "&lt;/context")
 	insideFile = strings.NewReplacer("</file", "&lt;/file")
+	insideDoc  = strings.NewReplacer("</agents-document", "&lt;/agents-document")
 )
 
 func contextBlock(b execution.ContextBlock) string {

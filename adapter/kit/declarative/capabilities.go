@@ -75,7 +75,7 @@ func (c claim) has(e *Entry) bool {
 func (e *Entry) capabilities() execution.Capabilities {
 	caps := execution.Capabilities{Notes: slices.Clone(e.Notes)}
 	a := &caps.Agent
-	a.Verbs = []execution.Verb{execution.VerbAbort}
+	a.Verbs, a.AgentsMD = []execution.Verb{execution.VerbAbort}, true
 	for _, c := range claims() {
 		if c.has(e) {
 			c.set(&caps)
