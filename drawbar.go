@@ -413,7 +413,7 @@ func (c *Client) record(req execution.Request, d adapter.Descriptor, opts *RunOp
 		return nil, nil //nolint:nilnil // the nil Writer records nothing
 	}
 	w, err := s.Begin(runstore.Meta{RunID: req.Run.RunID, Agent: d.Name, Model: req.Run.Model, Cwd: req.Run.Cwd,
-		Prompt: string(req.Message.Text), Tags: req.Run.Tags, ProjectID: req.Run.ProjectID, StartedAt: time.Now(), Parent: opts.Parent,
+		Prompt: string(req.Message.Text), Tags: req.Run.Tags, ProjectID: req.Run.ProjectID, Caller: req.Correlation(), StartedAt: time.Now(), Parent: opts.Parent,
 		Detached: opts.Detached, ApprovalMode: req.Run.ApprovalMode, Secrets: opts.Secrets})
 	if errors.Is(err, runstore.ErrExists) {
 		return nil, execution.Errorf(execution.CodeValidation, "run %s is already recorded", req.Run.RunID).WithHint("omit --run-id, or use a different one")

@@ -157,7 +157,7 @@ func (r *Run) publish(e execution.Event) {
 	}
 	r.seq.last = now
 	r.seq.n++
-	e.Seq, e.Time, e.RunID = r.seq.n, now, r.ID()
+	e.Seq, e.Time, e.RunID, e.Caller = r.seq.n, now, r.ID(), &r.caller
 	e.Turn = max(r.seq.turn, 0)
 	e.Agent = r.col.name
 	if !e.Terminal() {

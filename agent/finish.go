@@ -207,7 +207,7 @@ func (r *Run) continuation(res *execution.Result, kind string, state map[string]
 func (r *Run) fill(res *execution.Result) {
 	c := r.col
 	res.SchemaVersion = execution.SchemaVersion
-	res.AssistantID, res.TurnID, res.CorrelationID = r.req.AssistantID, r.req.TurnID, r.req.SessionID
+	res.Correlation = r.caller
 	res.RunID, res.Agent, res.Tags = r.ID(), r.Agent(), r.req.Run.Tags
 	res.SessionID = cmp.Or(res.SessionID, c.sessionID)
 	res.Model = cmp.Or(res.Model, c.model)

@@ -84,8 +84,8 @@ func (g *hooking) timeout() time.Duration { return cmp.Or(g.Timeout, DefaultHook
 
 // call returns a hook call about this run.
 func (g *hooking) call(event execution.HookEvent) execution.HookCall {
-	return execution.HookCall{Agent: g.run.Agent(), HookType: string(event), Event: event, RunID: g.run.ID(), Time: time.Now(),
-		Data: execution.HookData{Cwd: g.run.req.Run.Cwd}}
+	return execution.HookCall{Agent: g.run.Agent(), HookType: string(event), Event: event, RunID: g.run.ID(), Correlation: g.run.caller,
+		Time: time.Now(), Data: execution.HookData{Cwd: g.run.req.Run.Cwd}}
 }
 
 // ask calls a hook that decides. A hook that does not return in time is abandoned and its answer dropped.
@@ -130,7 +130,7 @@ func safely(fn func() (execution.HookResult, error)) (res execution.HookResult) 
 // decideTool asks the hook about a tool call and remembers a denial until the agent shows it.
 func (g *hooking) decideTool(ctx context.Context, call execution.HookCall) execution.HookResult {
 	own := g.call(execution.HookPreToolUse)
-	call.Agent, call.RunID, call.Event, call.Time = own.Agent, own.RunID, own.Event, own.Time
+	call.Agent, call.RunID, call.Correlation, call.Event, call.Time = own.Agent, own.RunID, own.Correlation, own.Event, own.Time
 	call.HookType, call.Data.Cwd = cmp.Or(call.HookType, own.HookType), cmp.Or(call.Data.Cwd, own.Data.Cwd)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // Run is the handle of one run. All methods are safe for concurrent use.
 type Run struct {
 	req     execution.Request
+	caller  execution.Correlation
 	opts    Options
 	backend Backend // the first backend; use sets the running one
 	ctx     context.Context
@@ -51,6 +53,7 @@ func newRun(ctx context.Context, b Backend, req execution.Request, opts Options)
 	r.idle = sync.NewCond(&r.emitMu)
 	r.col, r.hold = newCollector(r), newHold(opts.Secrets)
 	r.seq.run = r
+	r.caller = secret.Deep(r.hold.secrets, req.Correlation())
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	if limit := r.limit(); limit > 0 {
 		// cancel releases the timer.

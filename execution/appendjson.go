@@ -16,6 +16,9 @@ func (e Event) AppendJSON(b []byte) ([]byte, error) {
 	}
 	o := object(append(b, `{"schemaVersion":"`+SchemaVersion+`"`...)).
 		text("type", string(e.Body.Type())).text("runId", string(e.RunID)).text("agent", e.Agent).number("timestamp", e.Time.UnixMilli())
+	if c := e.Caller; c != nil {
+		o = o.optional("assistantId", c.AssistantID).optional("turnId", c.TurnID).optional("correlationSessionId", c.CorrelationID)
+	}
 	if e.Seq != 0 {
 		o = strconv.AppendUint(o.key("seq"), e.Seq, 10)
 	}

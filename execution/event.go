@@ -19,6 +19,7 @@ type Event struct {
 	Parent string          // tool call of the sub-agent that emitted it; empty for the agent itself
 	Origin string          // "hook" for events from a hook
 	Raw    json.RawMessage // the agent's own line, in debug mode only
+	Caller *Correlation    // the caller's ids, shared by all events of the run; nil until package agent sets it
 	Body   Body
 }
 
@@ -39,16 +40,17 @@ func (e Event) Terminal() bool {
 }
 
 type eventHead struct {
-	SchemaVersion string          `json:"schemaVersion,omitempty"`
-	Type          EventType       `json:"type"`
-	RunID         RunID           `json:"runId"`
-	Agent         string          `json:"agent"`
-	Timestamp     int64           `json:"timestamp"`
-	Seq           uint64          `json:"seq,omitempty"`
-	Turn          int             `json:"turn"`
-	Parent        string          `json:"parentToolCallId,omitempty"`
-	Origin        string          `json:"origin,omitempty"`
-	Raw           json.RawMessage `json:"raw,omitempty"`
+	SchemaVersion string    `json:"schemaVersion,omitempty"`
+	Type          EventType `json:"type"`
+	RunID         RunID     `json:"runId"`
+	Agent         string    `json:"agent"`
+	Correlation
+	Timestamp int64           `json:"timestamp"`
+	Seq       uint64          `json:"seq,omitempty"`
+	Turn      int             `json:"turn"`
+	Parent    string          `json:"parentToolCallId,omitempty"`
+	Origin    string          `json:"origin,omitempty"`
+	Raw       json.RawMessage `json:"raw,omitempty"`
 }
 
 // MarshalJSON writes the event as one flat object: the base fields, then those of the body.
@@ -73,6 +75,9 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	}
 	*e = Event{Seq: h.Seq, Time: time.UnixMilli(h.Timestamp).UTC(), Turn: h.Turn, RunID: h.RunID, Agent: h.Agent,
 		Parent: h.Parent, Origin: h.Origin, Raw: bytes.Clone(h.Raw), Body: body}
+	if h.Correlation != (Correlation{}) {
+		e.Caller = &h.Correlation
+	}
 	return nil
 }
 

@@ -26,10 +26,11 @@ func HookEvents() []HookEvent { return slices.Clone(hookEvents) }
 
 // HookCall is the input of a hook.
 type HookCall struct {
-	Agent      string          `json:"agent"`
-	HookType   string          `json:"hookType"`        // the agent's own name of the event, or Event if it has none
-	Event      HookEvent       `json:"event,omitempty"` // empty for an event that only this agent has
-	RunID      RunID           `json:"runId,omitempty"`
+	Agent    string    `json:"agent"`
+	HookType string    `json:"hookType"`        // the agent's own name of the event, or Event if it has none
+	Event    HookEvent `json:"event,omitempty"` // empty for an event that only this agent has
+	RunID    RunID     `json:"runId,omitempty"`
+	Correlation
 	SessionID  string          `json:"sessionId,omitempty"`
 	ToolCallID string          `json:"toolCallId,omitempty"` // empty if the agent does not state it
 	Time       time.Time       `json:"timestamp"`

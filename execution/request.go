@@ -34,6 +34,19 @@ type Request struct {
 	SessionUsage *Usage `json:"sessionUsage,omitempty"`
 }
 
+// Correlation are the caller's ids of a request. They stand in everything that a run leaves: events, hook calls, result and
+// record (BYOH specification, lifecycle).
+type Correlation struct {
+	AssistantID   string `json:"assistantId,omitempty"`
+	TurnID        string `json:"turnId,omitempty"`
+	CorrelationID string `json:"correlationSessionId,omitempty"` // Request.SessionID: the caller's own conversation
+}
+
+// Correlation returns the ids of the request.
+func (r Request) Correlation() Correlation {
+	return Correlation{AssistantID: r.AssistantID, TurnID: r.TurnID, CorrelationID: r.SessionID}
+}
+
 // Message is the input of a person or program.
 type Message struct {
 	ID          string       `json:"id"`

@@ -19,27 +19,24 @@ type Result struct {
 	Degradation     []Reason         `json:"degradation,omitempty"`
 	Metadata        map[string]any   `json:"metadata,omitempty"`
 
-	AssistantID string `json:"assistantId,omitempty"`
-	TurnID      string `json:"turnId,omitempty"`
-	// CorrelationID is Request.SessionID; SessionID is the agent's own session.
-	CorrelationID string     `json:"correlationSessionId,omitempty"`
-	RunID         RunID      `json:"runId,omitempty"`
-	Agent         string     `json:"agent,omitempty"`
-	Model         string     `json:"model,omitempty"`
-	SessionID     string     `json:"sessionId,omitempty"`
-	Text          string     `json:"text"` // all text deltas of the top-level agent, concatenated without separators; Output.Text is the last message
-	Cost          *Cost      `json:"cost"`
-	Usage         *Usage     `json:"tokenUsage"`
-	DurationMs    int64      `json:"durationMs"`
-	ExitReason    ExitReason `json:"exitReason,omitempty"`
-	ExitCode      *int       `json:"exitCode"`
-	Signal        string     `json:"signal,omitempty"`
-	TurnCount     int        `json:"turnCount"`
-	Attempts      int        `json:"attempts,omitempty"`
-	Retries       int        `json:"retries,omitempty"`      // number of the agent's own retries
-	UnknownLines  int        `json:"unknownLines,omitempty"` // lines of standard output that no parser recognized
-	Tags          []string   `json:"tags,omitempty"`
-	Events        []Event    `json:"events,omitempty"`
+	Correlation             // SessionID, below, is the agent's own session
+	RunID        RunID      `json:"runId,omitempty"`
+	Agent        string     `json:"agent,omitempty"`
+	Model        string     `json:"model,omitempty"`
+	SessionID    string     `json:"sessionId,omitempty"`
+	Text         string     `json:"text"` // all text deltas of the top-level agent, concatenated without separators; Output.Text is the last message
+	Cost         *Cost      `json:"cost"`
+	Usage        *Usage     `json:"tokenUsage"`
+	DurationMs   int64      `json:"durationMs"`
+	ExitReason   ExitReason `json:"exitReason,omitempty"`
+	ExitCode     *int       `json:"exitCode"`
+	Signal       string     `json:"signal,omitempty"`
+	TurnCount    int        `json:"turnCount"`
+	Attempts     int        `json:"attempts,omitempty"`
+	Retries      int        `json:"retries,omitempty"`      // number of the agent's own retries
+	UnknownLines int        `json:"unknownLines,omitempty"` // lines of standard output that no parser recognized
+	Tags         []string   `json:"tags,omitempty"`
+	Events       []Event    `json:"events,omitempty"`
 }
 
 // Output is the backend's answer.

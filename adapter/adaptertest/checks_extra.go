@@ -58,6 +58,11 @@ func correlation(ctx context.Context, s Subject) error {
 	if want := []string{"assistant-7", "turn-7", "session-7", "a b"}; !slices.Equal(got, want) {
 		return fmt.Errorf("the result is of %q, want %q", got, want)
 	}
+	for _, e := range o.events {
+		if c := e.Caller; c == nil || c.AssistantID != "assistant-7" || c.TurnID != "turn-7" || c.CorrelationID != "session-7" {
+			return fmt.Errorf("the event %s is of %+v", e.Body.Type(), c)
+		}
+	}
 	if o.result.RunID != o.run.ID() {
 		return fmt.Errorf("the result is of run %s, want %s", o.result.RunID, o.run.ID())
 	}

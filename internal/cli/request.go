@@ -20,16 +20,17 @@ import (
 // Every flag becomes a field of the request.
 type RequestFlags struct {
 	System, SystemFile, File, Prompt string
-	Attach, Fallback                 []string
-	Yolo, Deny                       bool
-	Command                          []string // see Split
+	execution.Correlation
+	Attach, Fallback []string
+	Yolo, Deny       bool
+	Command          []string // see Split
 
 	flags    func(name string) string // value of a flag as text
 	readings map[string]reading       // by option name
 }
 
 // promptFlags are the flags that are not options of a run.
-var promptFlags = []string{"system", "system-file", "attach", "fallback", "prompt", "file"}
+var promptFlags = []string{"system", "system-file", "attach", "fallback", "prompt", "file", "turn-id", "assistant-id", "correlation-id"}
 
 // Split returns the prompt's words of a command line that begins with the agent's name. For an agent that runs a program of the
 // caller's, the words after -- become Command. For other agents -- only ends the flags.
@@ -70,6 +71,9 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 	fl.StringVar(&f.SystemFile, "system-file", "", "file with the system prompt")
 	fl.StringArrayVar(&f.Attach, "attach", nil, "file or URL to attach (repeatable)")
 	fl.StringArrayVar(&f.Fallback, "fallback", nil, "fallback agent if the previous one cannot do it (repeatable)")
+	fl.StringVar(&f.TurnID, "turn-id", "", "your id of this turn, for events, hooks and the record")
+	fl.StringVar(&f.AssistantID, "assistant-id", "", "your id of the assistant, for events, hooks and the record")
+	fl.StringVar(&f.CorrelationID, "correlation-id", "", "your id of the conversation, for events, hooks and the record")
 	fl.StringVarP(&f.Prompt, "prompt", "p", "", "prompt, instead of words after the agent's name")
 	fl.StringVarP(&f.File, "file", "f", "", "file with the prompt (- for standard input)")
 }
@@ -115,6 +119,7 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 		return req, err
 	}
 	req.Message.Text = execution.Prompt(prompt)
+	req.AssistantID, req.TurnID, req.SessionID = f.AssistantID, f.TurnID, f.CorrelationID
 	o, err := f.configured(app, cwd, agentName, stated)
 	if err != nil {
 		return req, err

@@ -57,6 +57,12 @@ CREATE INDEX run_tags_tag ON run_tags (tag);
 `, `
 -- The states have other words: the rows are made again from the directories of the runs.
 DELETE FROM runs;
+`, `
+-- The caller's ids: the rows are made again from the directories of the runs.
+DELETE FROM runs;
+ALTER TABLE runs ADD COLUMN assistant TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN turn TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN correlation TEXT NOT NULL DEFAULT '';
 `}
 
 // busy is how long a statement waits for other processes.

@@ -346,13 +346,14 @@ func inTx(db *sql.DB, f func(*sql.Tx) error) error {
 
 // upsert never replaces a final row with an unfinished one: a reader may have read the run just before it ended.
 func upsert(tx *sql.Tx, runs []Run) error {
-	put, err := tx.Prepare(`INSERT INTO runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+	put, err := tx.Prepare(`INSERT INTO runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 		ON CONFLICT (id) DO UPDATE SET agent=excluded.agent, model=excluded.model, session=excluded.session, project=excluded.project,
 		parent=excluded.parent, cwd=excluded.cwd, prompt=excluded.prompt, tags=excluded.tags, approval=excluded.approval, detached=excluded.detached,
 		state=excluded.state, status=excluded.status, exit_reason=excluded.exit_reason, error_code=excluded.error_code, started=excluded.started,
 		ended=excluded.ended, duration=excluded.duration, turns=excluded.turns, has_cost=excluded.has_cost, usd=excluded.usd, unpriced=excluded.unpriced,
 		cost_source=excluded.cost_source, input=excluded.input, output=excluded.output, thinking=excluded.thinking, cache_read=excluded.cache_read,
-		cache_write=excluded.cache_write, settled=excluded.settled WHERE settled = 0 OR excluded.settled = 1`)
+		cache_write=excluded.cache_write, settled=excluded.settled,
+		assistant=excluded.assistant, turn=excluded.turn, correlation=excluded.correlation WHERE settled = 0 OR excluded.settled = 1`)
 	if err != nil {
 		return err
 	}
@@ -377,7 +378,8 @@ func upsert(tx *sql.Tx, runs []Run) error {
 		if _, err := put.Exec(string(r.ID), r.Agent, r.Model, r.SessionID, r.ProjectID, string(r.Parent), r.Cwd, r.Prompt, tags,
 			string(r.ApprovalMode), r.Detached, string(r.State), string(r.Status), string(r.ExitReason), string(r.ErrorCode),
 			r.StartedAt.UnixMilli(), ended, r.DurationMs, r.TurnCount, r.Cost != nil, c.TotalUSD, c.Unpriced || r.Cost != nil && c.TotalUSD == nil,
-			string(c.Source), c.InputTokens, c.OutputTokens, c.ThinkingTokens, c.CacheReadTokens, c.CacheCreationTokens, !r.Live); err != nil {
+			string(c.Source), c.InputTokens, c.OutputTokens, c.ThinkingTokens, c.CacheReadTokens, c.CacheCreationTokens, !r.Live,
+			r.AssistantID, r.TurnID, r.CorrelationID); err != nil {
 			return fmt.Errorf("write row of run %s: %w", r.ID, err)
 		}
 		for _, t := range r.Tags {

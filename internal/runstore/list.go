@@ -77,7 +77,8 @@ func (s *Store) List(f Filter) ([]Run, error) {
 	err := s.read(func(db *sql.DB) error {
 		where, args := f.where()
 		query := `SELECT id, agent, model, session, project, parent, cwd, prompt, tags, approval, detached, state, status, exit_reason,
-			error_code, started, ended, duration, turns, has_cost, usd, unpriced, cost_source, input, output, thinking, cache_read, cache_write, settled
+			error_code, started, ended, duration, turns, has_cost, usd, unpriced, cost_source, input, output, thinking, cache_read, cache_write, settled,
+			assistant, turn, correlation
 			FROM runs` + where + ` ORDER BY started DESC, id DESC`
 		var size int // runs are large values, so the slice is allocated once
 		if err := db.QueryRow(`SELECT count(*) FROM runs`+where, args...).Scan(&size); err != nil {
@@ -119,7 +120,8 @@ func (s *Store) scan(rows *sql.Rows) (Run, error) {
 	if err := rows.Scan((*string)(&r.ID), &r.Agent, &r.Model, &r.SessionID, &r.ProjectID, (*string)(&r.Parent), &r.Cwd, &r.Prompt, &tags,
 		(*string)(&r.ApprovalMode), &r.Detached, (*string)(&r.State), (*string)(&r.Status), (*string)(&r.ExitReason), (*string)(&r.ErrorCode),
 		&started, &ended, &r.DurationMs, &r.TurnCount, &hasCost, &usd, &c.Unpriced, (*string)(&c.Source), &c.InputTokens, &c.OutputTokens,
-		&c.ThinkingTokens, &c.CacheReadTokens, &c.CacheCreationTokens, &settled); err != nil {
+		&c.ThinkingTokens, &c.CacheReadTokens, &c.CacheCreationTokens, &settled,
+		&r.AssistantID, &r.TurnID, &r.CorrelationID); err != nil {
 		return Run{}, err
 	}
 	r.Live, r.dir = !settled, s.runDir(r.ID)

@@ -28,6 +28,7 @@ type Meta struct {
 	Prompt       string // the first 200 characters are stored, with secrets redacted
 	Tags         []string
 	ProjectID    string
+	Caller       execution.Correlation
 	StartedAt    time.Time       // default: now
 	Parent       execution.RunID // the run that started this one, such as the earlier attempt or the race it belongs to
 	Detached     bool
@@ -39,15 +40,16 @@ type Meta struct {
 
 // metaFile is meta.json.
 type metaFile struct {
-	V            int                    `json:"v"`
-	RunID        execution.RunID        `json:"runId"`
-	Agent        string                 `json:"agent"`
-	Model        string                 `json:"model,omitempty"`
-	SessionID    string                 `json:"sessionId,omitempty"`
-	Cwd          string                 `json:"cwd,omitempty"`
-	Prompt       string                 `json:"prompt,omitempty"`
-	Tags         []string               `json:"tags,omitempty"`
-	ProjectID    string                 `json:"projectId,omitempty"`
+	V         int             `json:"v"`
+	RunID     execution.RunID `json:"runId"`
+	Agent     string          `json:"agent"`
+	Model     string          `json:"model,omitempty"`
+	SessionID string          `json:"sessionId,omitempty"`
+	Cwd       string          `json:"cwd,omitempty"`
+	Prompt    string          `json:"prompt,omitempty"`
+	Tags      []string        `json:"tags,omitempty"`
+	ProjectID string          `json:"projectId,omitempty"`
+	execution.Correlation
 	Parent       execution.RunID        `json:"parentRunId,omitempty"`
 	Detached     bool                   `json:"detached,omitempty"`
 	ApprovalMode execution.ApprovalMode `json:"approvalMode,omitempty"`
@@ -65,8 +67,12 @@ func (m Meta) file(s *secret.Redactor) metaFile {
 		cwd = filepath.Clean(cwd)
 	}
 	return metaFile{V: metaVersion, RunID: m.RunID, Agent: s.Text(m.Agent), Model: s.Text(m.Model), Cwd: s.Text(cwd),
-		Prompt: preview(m.Prompt, s), Tags: tags, ProjectID: s.Text(m.ProjectID), Parent: m.Parent, Detached: m.Detached,
+		Prompt: preview(m.Prompt, s), Tags: tags, ProjectID: s.Text(m.ProjectID), Correlation: m.caller(s), Parent: m.Parent, Detached: m.Detached,
 		ApprovalMode: m.ApprovalMode, StartedAt: m.StartedAt.UnixMilli(), Process: self()}
+}
+
+func (m Meta) caller(s *secret.Redactor) execution.Correlation {
+	return execution.Correlation{AssistantID: s.Text(m.Caller.AssistantID), TurnID: s.Text(m.Caller.TurnID), CorrelationID: s.Text(m.Caller.CorrelationID)}
 }
 
 func (m Meta) check() error {

@@ -20,11 +20,12 @@ import (
 // Run describes one run. A live run has the state running and no EndedAt; a lost one has the cost, turns and end of its recorded
 // events.
 type Run struct {
-	ID           execution.RunID        `json:"runId"`
-	Agent        string                 `json:"agent"`
-	Model        string                 `json:"model,omitempty"`
-	SessionID    string                 `json:"sessionId,omitempty"`
-	ProjectID    string                 `json:"projectId,omitempty"`
+	ID        execution.RunID `json:"runId"`
+	Agent     string          `json:"agent"`
+	Model     string          `json:"model,omitempty"`
+	SessionID string          `json:"sessionId,omitempty"`
+	ProjectID string          `json:"projectId,omitempty"`
+	execution.Correlation
 	Parent       execution.RunID        `json:"parentRunId,omitempty"`
 	Cwd          string                 `json:"cwd,omitempty"`
 	Prompt       string                 `json:"prompt,omitempty"` // the first 200 characters
@@ -95,7 +96,7 @@ func headOf(r execution.Result) resultHead {
 }
 
 func (m metaFile) run(dir string) Run {
-	return Run{ID: m.RunID, Agent: m.Agent, Model: m.Model, SessionID: m.SessionID, ProjectID: m.ProjectID, Parent: m.Parent, Cwd: m.Cwd,
+	return Run{ID: m.RunID, Agent: m.Agent, Model: m.Model, SessionID: m.SessionID, ProjectID: m.ProjectID, Correlation: m.Correlation, Parent: m.Parent, Cwd: m.Cwd,
 		Prompt: m.Prompt, Tags: m.Tags, ApprovalMode: m.ApprovalMode, Detached: m.Detached, StartedAt: time.UnixMilli(m.StartedAt).UTC(),
 		State: execution.OutcomeRunning, Live: true, dir: dir, process: m.Process}
 }

@@ -26,6 +26,7 @@ type runIndexLine struct {
 	Agent     string          `json:"agent"`
 	Model     string          `json:"model,omitempty"`
 	SessionID string          `json:"sessionId,omitempty"`
+	execution.Correlation
 	Timestamp string          `json:"timestamp"` // start of the run, ISO 8601 in UTC
 	Cost      *execution.Cost `json:"cost,omitempty"`
 	Tags      []string        `json:"tags"`
@@ -37,7 +38,7 @@ func (s *Store) appendRunIndex(r Run) error {
 	if tags == nil {
 		tags = []string{}
 	}
-	line, err := json.Marshal(runIndexLine{V: 1, RunID: r.ID, Agent: r.Agent, Model: r.Model, SessionID: r.SessionID,
+	line, err := json.Marshal(runIndexLine{V: 1, RunID: r.ID, Agent: r.Agent, Model: r.Model, SessionID: r.SessionID, Correlation: r.Correlation,
 		Timestamp: r.StartedAt.UTC().Format("2006-01-02T15:04:05.000Z"), Cost: r.Cost, Tags: tags})
 	if err != nil {
 		return err

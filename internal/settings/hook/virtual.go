@@ -99,6 +99,9 @@ func (w *Watch) event(e execution.Event) {
 
 func (w *Watch) call(r Registration, e execution.Event) execution.HookCall {
 	c := execution.HookCall{Agent: w.agent, HookType: r.HookType, RunID: e.RunID, Time: e.Time, Data: execution.HookData{Cwd: w.cwd}}
+	if e.Caller != nil {
+		c.Correlation = *e.Caller
+	}
 	if slices.Contains(execution.HookEvents(), execution.HookEvent(r.HookType)) {
 		c.Event = execution.HookEvent(r.HookType)
 	}
