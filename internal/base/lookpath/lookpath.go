@@ -12,11 +12,16 @@ import (
 	"syscall"
 )
 
-// In finds a command on the PATH of an environment. A command with a separator is a path, relative to dir unless that
-// is empty. Relative and empty elements of the search path are skipped: a program must not come from an agent's
+// In finds a command on the PATH of an environment, then where installers put programs for one user: their folder is on PATH only
+// in a new shell, or never. A command with a separator is a path, relative to dir unless that is empty. Relative and empty elements of the search path are skipped: a program must not come from an agent's
 // working directory. The error matches fs.ErrNotExist, or fs.ErrPermission for a file that cannot be executed.
 func In(env []string, dir, command string) (string, error) {
-	return search{windows: runtime.GOOS == "windows", dir: dir, path: variable(env, "PATH"), extensions: variable(env, "PATHEXT"), check: executable}.find(command)
+	home := "HOME"
+	if runtime.GOOS == "windows" {
+		home = "USERPROFILE"
+	}
+	return search{windows: runtime.GOOS == "windows", dir: dir, path: variable(env, "PATH"), home: variable(env, home),
+		extensions: variable(env, "PATHEXT"), check: executable}.find(command)
 }
 
 // variable returns the last value of a variable; names are case-insensitive on Windows.
@@ -40,6 +45,7 @@ type search struct {
 	windows    bool
 	dir        string                  // base of relative paths; empty: unchanged
 	path       string                  // PATH
+	home       string                  // the user's directory; empty: not searched
 	extensions string                  // PATHEXT
 	check      func(file string) error // nil if file can be executed, fs.ErrPermission if it exists but cannot
 }
@@ -69,7 +75,7 @@ func (l search) find(name string) (string, error) {
 			return file, nil
 		}
 	} else {
-		for _, dir := range l.directories() {
+		for _, dir := range append(directories(l.path, l.windows), l.installed(name)...) {
 			if file, ok := try(dir + name); ok {
 				return file, nil
 			}
@@ -92,19 +98,36 @@ func (l search) from(name string) string {
 	return filepath.Join(l.dir, name)
 }
 
-// directories returns the absolute elements of the search path, each with a trailing separator.
-func (l search) directories() []string {
-	separator, slash := ":", "/"
+// installed returns the folders below the user's directory in which installers put a program: the common one, the program's own, and
+// those of package managers.
+func (l search) installed(name string) []string {
+	if l.home == "" {
+		return nil
+	}
+	separator := ":"
 	if l.windows {
+		separator = ";"
+	}
+	var below []string
+	for _, dir := range []string{".local/bin", "." + name + "/bin", "." + name + "/local", ".npm-global/bin", ".bun/bin", ".cargo/bin"} {
+		below = append(below, l.home+"/"+dir)
+	}
+	return directories(strings.Join(below, separator), l.windows)
+}
+
+// directories returns the absolute elements of a search path, each with a trailing separator.
+func directories(path string, windows bool) []string {
+	separator, slash := ":", "/"
+	if windows {
 		separator, slash = ";", `\`
 	}
 	var dirs []string
-	for dir := range strings.SplitSeq(l.path, separator) {
-		if l.windows {
+	for dir := range strings.SplitSeq(path, separator) {
+		if windows {
 			dir = strings.ReplaceAll(strings.Trim(dir, `"`), "/", `\`)
 		}
 		absolute := strings.HasPrefix(dir, "/")
-		if l.windows {
+		if windows {
 			absolute = strings.HasPrefix(dir, `\\`) || len(dir) >= 3 && isDrive(dir[:2]) && dir[2] == '\\'
 		}
 		if absolute {

@@ -39,6 +39,11 @@ func TestLookup(t *testing.T) {
 		{"windows without extension", windows, map[string]error{`C:\bin\x`: nil}, "x", "", fs.ErrNotExist},
 		{"windows relative", windows, map[string]error{`rel\x.exe`: nil, `\drive\x.exe`: nil}, "x", "", fs.ErrNotExist},
 		{"windows path given", windows, map[string]error{`.\x.exe`: nil}, `.\x`, `.\x.exe`, nil},
+		{"where an installer put it", search{path: "/usr/bin", home: "/home/ann"}, map[string]error{"/home/ann/.x/local/x": nil}, "x", "/home/ann/.x/local/x", nil},
+		{"PATH before it", search{path: "/usr/bin", home: "/home/ann"}, map[string]error{"/home/ann/.local/bin/x": nil, "/usr/bin/x": nil}, "x", "/usr/bin/x", nil},
+		{"relative home", search{path: "/usr/bin", home: "ann"}, map[string]error{"ann/.local/bin/x": nil}, "x", "", fs.ErrNotExist},
+		{"windows, where an installer put it", search{windows: true, home: `C:\Users\ann`, extensions: ".exe"},
+			map[string]error{`C:\Users\ann\.local\bin\x.exe`: nil}, "x", `C:\Users\ann\.local\bin\x.exe`, nil},
 		{"windows default extensions", search{windows: true, path: `C:\bin`}, map[string]error{`C:\bin\x.bat`: nil}, "x", `C:\bin\x.bat`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
