@@ -3,6 +3,8 @@ package claude
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -110,6 +112,25 @@ func TestTruthTable(t *testing.T) {
 				t.Errorf("%d lines are unknown", res.UnknownLines)
 			}
 		})
+	}
+}
+
+// TestLoaded: the first line of a session names its skills and plugins; the same line of the next turn says nothing new.
+func TestLoaded(t *testing.T) {
+	t.Parallel()
+	line := strings.TrimSuffix(initLine, "}") + `,"skills":["verify",3,"batch"],"plugins":[{"name":"privacy","path":"builtin","source":"privacy@builtin"},{"name":"own","path":"/p"},7]}`
+	events, _ := cliagent.Replay(newParser(request()), []byte(line+"\n"+okResult+"\n"+line+"\n"+okResult+"\n"), nil, process.Exit{}, false)
+	var got []string
+	for _, e := range events {
+		switch b := e.Body.(type) {
+		case execution.SkillLoaded:
+			got = append(got, b.SkillName)
+		case execution.PluginLoaded:
+			got = append(got, b.PluginID+" "+b.PluginName)
+		}
+	}
+	if want := []string{"verify", "batch", "privacy@builtin privacy", "own own"}; !slices.Equal(got, want) {
+		t.Errorf("loaded: %q, want %q", got, want)
 	}
 }
 

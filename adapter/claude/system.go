@@ -51,7 +51,7 @@ func (p *parser) system(line []byte, s *cliagent.Sink) bool {
 	return slices.Contains(ignoredSystem, subtype) || strings.HasPrefix(subtype, "ui_")
 }
 
-var initShape jsonscan.Shape[struct{ SessionID, Model, Cwd, ClaudeCodeVersion, MCPServers jsonscan.Value }]
+var initShape jsonscan.Shape[struct{ SessionID, Model, Cwd, ClaudeCodeVersion, MCPServers, Skills, Plugins jsonscan.Value }]
 
 // begin handles the line before each turn; the first one names the session.
 func (p *parser) begin(line []byte, s *cliagent.Sink) bool {
@@ -62,6 +62,16 @@ func (p *parser) begin(line []byte, s *cliagent.Sink) bool {
 	p.model, p.Calls.Cwd, p.version = v.Model.Str(), v.Cwd.Str(), v.ClaudeCodeVersion.Str()
 	if id := v.SessionID.Str(); id != p.session {
 		p.begun(id, s)
+		for _, skill := range v.Skills.Array {
+			if name := skill.Str(); name != "" {
+				s.Emit(execution.SkillLoaded{SkillName: name})
+			}
+		}
+		for _, plugin := range v.Plugins.Array {
+			if name := plugin.Get("name").Str(); name != "" {
+				s.Emit(execution.PluginLoaded{PluginID: cmp.Or(plugin.Get("source").Str(), name), PluginName: name})
+			}
+		}
 	}
 	for _, server := range v.MCPServers.Array {
 		name, status := server.Get("name").Str(), server.Get("status").Str()

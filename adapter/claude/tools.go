@@ -12,9 +12,10 @@ import (
 )
 
 var tools = &toolcall.Table{
-	Tools: toolcall.Tools{toolcall.Shell: {"Bash"}, toolcall.Read: {"Read"}, toolcall.Write: {"Write"}, toolcall.Edit: {"Edit", "MultiEdit", "NotebookEdit"}, toolcall.Agent: {"Task", "Agent"}},
+	Tools: toolcall.Tools{toolcall.Shell: {"Bash"}, toolcall.Read: {"Read"}, toolcall.Write: {"Write"}, toolcall.Edit: {"Edit", "MultiEdit", "NotebookEdit"}, toolcall.Agent: {"Task", "Agent"},
+		toolcall.Skill: {"Skill"}},
 	Input: toolcall.Input{Path: "file_path", OtherPath: "notebook_path", Command: "command", Agent: "subagent_type", Prompt: "prompt",
-		Content: "content"},
+		Content: "content", Skill: "skill"},
 	DefaultAgent: "general-purpose",
 	MCP:          toolcall.Naming{Prefix: "mcp__", Separator: "__"},
 }

@@ -200,6 +200,13 @@ func (p *parser) note(typ string, data jsonscan.Value, s *cliagent.Sink) bool {
 			p.server(server.Get("name").Str(), server.Get("status").Str(), server.Get("error").Str(), s)
 		}
 		return true
+	case "session.skills_loaded":
+		for _, skill := range data.Get("skills").Array {
+			if name := skill.Get("name").Str(); name != "" {
+				s.Emit(execution.SkillLoaded{SkillName: name, Source: skill.Get("source").Str()})
+			}
+		}
+		return true
 	case "session.mcp_server_status_changed":
 		p.calls.Servers[data.Get("serverName").Str()] = ""
 		return true

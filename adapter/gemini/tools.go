@@ -13,14 +13,18 @@ import (
 )
 
 // toolShell is the tool that runs a command.
-const toolShell = "run_shell_command"
+const (
+	toolShell = "run_shell_command"
+	toolSkill = "activate_skill"
+)
 
 // exitedWith precedes the exit code of a failed command without output.
 const exitedWith = "Command exited with code: "
 
 var tools = &toolcall.Table{
-	Tools: toolcall.Tools{toolcall.Shell: {toolShell}, toolcall.Read: {"read_file"}, toolcall.Write: {"write_file"}, toolcall.Edit: {"replace"}, toolcall.Agent: {"invoke_agent"}},
-	Input: toolcall.Input{Path: "file_path", Command: "command", Agent: "agent_name", Prompt: "prompt", Content: "content", Old: "old_string"},
+	Tools: toolcall.Tools{toolcall.Shell: {toolShell}, toolcall.Read: {"read_file"}, toolcall.Write: {"write_file"}, toolcall.Edit: {"replace"}, toolcall.Agent: {"invoke_agent"},
+		toolcall.Skill: {toolSkill}},
+	Input: toolcall.Input{Path: "file_path", Command: "command", Agent: "agent_name", Prompt: "prompt", Content: "content", Old: "old_string", Skill: "name"},
 	MCP:   toolcall.Naming{Prefix: "mcp_", Separator: "_"},
 }
 
@@ -69,7 +73,7 @@ func (p *oneShot) toolResult(s *cliagent.Sink) bool {
 
 // unasked are the tools that need permission. Without a person Gemini hides them from its model, and answers calls
 // that they do not exist.
-var unasked = []string{toolShell, "write_file", "replace", "web_fetch", "save_memory", "activate_skill"}
+var unasked = []string{toolShell, "write_file", "replace", "web_fetch", "save_memory", toolSkill}
 
 // refused reports whether a call failed for lack of permission.
 func (p *oneShot) refused(c *toolcall.Call) bool {

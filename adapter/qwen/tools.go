@@ -17,8 +17,9 @@ const (
 )
 
 var tools = &toolcall.Table{
-	Tools:        toolcall.Tools{toolcall.Shell: {toolShell}, toolcall.Read: {"read_file"}, toolcall.Write: {"write_file"}, toolcall.Edit: {"edit"}, toolcall.Agent: {"agent", "task"}},
-	Input:        toolcall.Input{Path: "file_path", Command: "command", Agent: "subagent_type", Prompt: "prompt", Content: "content"},
+	Tools: toolcall.Tools{toolcall.Shell: {toolShell}, toolcall.Read: {"read_file"}, toolcall.Write: {"write_file"}, toolcall.Edit: {"edit"}, toolcall.Agent: {"agent", "task"},
+		toolcall.Skill: {"skill"}},
+	Input:        toolcall.Input{Path: "file_path", Command: "command", Agent: "subagent_type", Prompt: "prompt", Content: "content", Skill: "skill"},
 	DefaultAgent: "general-purpose",
 	Deferred:     "tool_call",
 	MCP:          toolcall.Naming{Prefix: "mcp__", Separator: "__"},

@@ -21,9 +21,9 @@ type Call struct {
 	Kind             Kind
 	At               time.Time // start time, zero if unknown
 
-	Path, Command, Cwd, Agent string
-	Bytes                     int64 // size of the file to write
-	Creates                   bool  // an edit that creates the file
+	Path, Command, Cwd, Agent, Skill string
+	Bytes                            int64 // size of the file to write
+	Creates                          bool  // an edit that creates the file
 
 	Ready   bool   // its input is known
 	Async   bool   // a sub-agent that continues after its call returned
@@ -169,6 +169,9 @@ func (c *Call) end(e End, apart bool, s *cliagent.Sink) {
 		return
 	}
 	c.Done(e.Output, ms, s)
+	if c.Skill != "" {
+		c.emit(execution.SkillInvoked{SkillName: c.Skill}, s)
+	}
 	if !apart {
 		c.file(e, s)
 	}

@@ -126,6 +126,8 @@ func (k *Calls) Input(c *Call, input jsonscan.Value) (prompt string) {
 	case Agent:
 		c.Agent = cmp.Or(v[memberAgent].Str(), k.table.DefaultAgent)
 		prompt = v[memberPrompt].Str()
+	case Skill:
+		c.Skill = v[memberSkill].Str()
 	case Edit:
 		c.Creates = v[memberOld].IsStr("")
 	}

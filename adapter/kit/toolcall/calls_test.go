@@ -14,8 +14,8 @@ import (
 )
 
 var table = &Table{
-	Tools:        Tools{Shell: {"sh"}, Read: {"read"}, Write: {"write"}, Edit: {"edit"}, Agent: {"agent"}},
-	Input:        Input{Path: "path", OtherPath: "book", Command: "cmd", Agent: "who", Prompt: "what", Content: "text", Old: "old"},
+	Tools:        Tools{Shell: {"sh"}, Read: {"read"}, Write: {"write"}, Edit: {"edit"}, Agent: {"agent"}, Skill: {"skill"}},
+	Input:        Input{Path: "path", OtherPath: "book", Command: "cmd", Agent: "who", Prompt: "what", Content: "text", Old: "old", Skill: "name"},
 	DefaultAgent: "any", Deferred: "call", MCP: Naming{Prefix: "mcp__", Separator: "__"},
 }
 
@@ -74,6 +74,15 @@ p shell_stdout_delta {delta:o,toolCallId:1}
 p shell_stderr_delta {delta:e,toolCallId:1}
 p shell_exit {exitCode:3,durationMs:0,toolCallId:1}
 p tool_error {toolCallId:1,toolName:sh,error:x}`},
+		{"a skill", "skill", `{"name":"pdf"}`, End{}, `
+p tool_call_start {toolCallId:1,toolName:skill}
+p tool_call_ready {toolCallId:1,toolName:skill,input:{name:pdf}}
+p tool_result {toolCallId:1,toolName:skill,output:null,durationMs:0}
+p skill_invoked {skillName:pdf}`},
+		{"a skill that was refused", "skill", `{"name":"pdf"}`, End{Failed: true, Error: "no"}, `
+p tool_call_start {toolCallId:1,toolName:skill}
+p tool_call_ready {toolCallId:1,toolName:skill,input:{name:pdf}}
+p tool_error {toolCallId:1,toolName:skill,error:no}`},
 		{"a command that never ran", "sh", `{"cmd":"ls"}`, End{Failed: true, Error: "denied"}, `
 p tool_call_start {toolCallId:1,toolName:sh}
 p tool_call_ready {toolCallId:1,toolName:sh,input:{cmd:ls}}

@@ -20,6 +20,7 @@ const (
 	Write      // writes a whole file
 	Edit       // changes a file
 	Agent      // starts a sub-agent
+	Skill      // uses a skill
 	kindCount
 )
 
@@ -32,6 +33,7 @@ type Input struct {
 	Command         string
 	Agent, Prompt   string // of the sub-agent
 	Content         string // of the file to write
+	Skill           string // name of the skill
 	Old             string // text that an edit replaces; empty for a new file
 }
 
@@ -57,6 +59,7 @@ const (
 	memberPrompt
 	memberContent
 	memberOld
+	memberSkill
 	memberCount
 )
 
@@ -73,7 +76,7 @@ func (t *Table) Kind(tool string) Kind {
 func (t *Table) indexMembers() {
 	var names []string
 	for i, name := range [memberCount]string{t.Input.Path, t.Input.OtherPath, t.Input.Command, t.Input.Agent, t.Input.Prompt,
-		t.Input.Content, t.Input.Old} {
+		t.Input.Content, t.Input.Old, t.Input.Skill} {
 		t.member[i] = -1
 		if name != "" {
 			t.member[i] = len(names)
