@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -174,7 +175,11 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 	refuse(o.ThinkingEffort != "" && a.Thinking && !slices.Contains(a.ThinkingEfforts, o.ThinkingEffort), execution.ReasonOther, "thinking",
 		fmt.Sprintf("the thinking effort %s (it has %s)", o.ThinkingEffort, join(a.ThinkingEfforts)))
 	refuse(o.ThinkingBudgetTokens > 0 && !a.ThinkingBudgetTokens, execution.ReasonOther, "thinkingBudgetTokens", "a thinking budget in tokens")
-	refuse(len(o.ThinkingOverride) > 0, execution.ReasonOther, "thinking", "free-form thinking parameters")
+	refuse(len(o.ThinkingOverride) > 0 && len(a.ThinkingOverrides) == 0, execution.ReasonOther, "thinking", "free-form thinking parameters")
+	for _, name := range slices.Sorted(maps.Keys(o.ThinkingOverride)) {
+		refuse(len(a.ThinkingOverrides) > 0 && !slices.Contains(a.ThinkingOverrides, name), execution.ReasonOther, "thinking",
+			fmt.Sprintf("the thinking parameter %s (it has %s)", name, join(a.ThinkingOverrides)))
+	}
 	refuse(o.Stream == execution.StreamOn && !a.TextStreaming, execution.ReasonOther, "textStreaming", "streaming of text")
 	switch {
 	case o.OutputFormat == execution.FormatJSONL || o.OutputFormat == execution.FormatJSON && !a.JSONMode:
@@ -288,7 +293,7 @@ func (n *negotiation) effective(req execution.Request) {
 	}
 	e.Notes = append([]string{}, e.Notes...)
 	a := &e.Agent
-	for _, list := range []*[]string{&a.PluginFormats, &a.Platforms, &a.AuthFiles} {
+	for _, list := range []*[]string{&a.ThinkingOverrides, &a.PluginFormats, &a.Platforms, &a.AuthFiles} {
 		*list = slices.Clone(*list)
 	}
 	a.MCPTransports, a.ApprovalModes, a.ThinkingEfforts = slices.Clone(a.MCPTransports), slices.Clone(a.ApprovalModes), slices.Clone(a.ThinkingEfforts)

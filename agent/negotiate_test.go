@@ -187,6 +187,8 @@ func TestNegotiateOptions(t *testing.T) {
 		{"budget", func(r *execution.Request) { r.Run.MaxBudgetUSD = &budget }, func(c *caps) { c.Agent.CostReported = false }, "budget", "blocking"},
 		{"skills", func(r *execution.Request) { r.Run.Skills = []string{"x"} }, func(*caps) {}, "skills", "blocking"},
 		{"agents doc", func(r *execution.Request) { r.Run.AgentsDoc = "x" }, func(*caps) {}, "agentsMd", "blocking"},
+		{"another override", func(r *execution.Request) { r.Run.ThinkingOverride = map[string]any{"sandbox_mode": "x"} },
+			func(c *caps) { c.Agent.ThinkingOverrides = []string{"summary"} }, "thinking", "blocking"},
 		{"override", func(r *execution.Request) { r.Run.ThinkingOverride = map[string]any{"x": 1} }, func(*caps) {}, "thinking", "blocking"},
 		{"profile", func(r *execution.Request) { r.Run.Profile = "x" }, func(*caps) {}, "profile", "blocking"},
 		{"sampling", func(r *execution.Request) { r.Run.Temperature = &half }, func(*caps) {}, "sampling", "info"},
@@ -205,9 +207,10 @@ func TestNegotiateOptions(t *testing.T) {
 				t.Errorf("lacking: got supported %v, %v, want one %s reason about %s", n.Supported, n.Reasons, tt.severity, tt.capability)
 			}
 			full := at.Capable()
+			full.Agent.ThinkingOverrides = []string{"sandbox_mode", "x"}
 			full.Agent.Skills, full.Agent.AgentsMD, full.Agent.Sampling, full.Agent.OutputTokenLimit = true, true, true, true
 			switch tt.name {
-			case "override", "profile", "json lines", "json without a schema":
+			case "profile", "json lines", "json without a schema":
 				return // refused everywhere
 			case "command":
 				full.Agent.TakesCommand = true

@@ -87,6 +87,7 @@ type AgentCapabilities struct {
 	Thinking             bool               `json:"supportsThinking"`
 	ThinkingEfforts      []ThinkingEffort   `json:"thinkingEffortLevels"`
 	ThinkingBudgetTokens bool               `json:"supportsThinkingBudgetTokens"`
+	ThinkingOverrides    []string           `json:"thinkingOverrides,omitempty"` // names that Run.ThinkingOverride may set
 	JSONMode             bool               `json:"supportsJsonMode"`
 	StructuredOutput     bool               `json:"supportsStructuredOutput"`
 	StructuredSession    SessionTransport   `json:"structuredSessionTransport"`

@@ -40,6 +40,7 @@ func capabilities() execution.Capabilities {
 			RuntimeHooks:         cliagent.RuntimeHooks(true), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
 			Thinking:          true,
 			ThinkingEfforts:   slices.Clone(efforts),
+			ThinkingOverrides: []string{"model_reasoning_effort", "model_reasoning_summary", "model_verbosity"},
 			JSONMode:          true,
 			StructuredOutput:  true,
 			StructuredSession: execution.TransportPersistent,

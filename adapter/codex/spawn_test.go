@@ -91,6 +91,9 @@ func TestAppServer(t *testing.T) {
 			thread: start(object{"config": object{"model_reasoning_effort": "xhigh"}})},
 		{name: "effort max of a model that has it", set: func(r *execution.Request) { r.Run.Model, r.Run.ThinkingEffort = "gpt-6-sol", execution.EffortMax },
 			thread: start(object{"model": "gpt-6-sol", "config": object{"model_reasoning_effort": "max"}})},
+		{name: "thinking override", set: func(r *execution.Request) {
+			r.Run.ThinkingEffort, r.Run.ThinkingOverride = execution.EffortHigh, map[string]any{"model_reasoning_effort": "low", "model_reasoning_summary": "detailed"}
+		}, thread: start(object{"config": object{"model_reasoning_effort": "low", "model_reasoning_summary": "detailed"}})},
 		{name: "no session", set: func(r *execution.Request) { r.Run.NoSession = true }, thread: start(object{"ephemeral": true})},
 		{name: "system prompt", set: func(r *execution.Request) { r.Instructions.SystemPrompt = "S" }, thread: start(object{"developerInstructions": "S"})},
 		{name: "prepended system prompt", set: func(r *execution.Request) {

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
@@ -119,6 +120,7 @@ func config(req execution.Request) map[string]any {
 	if e := req.Run.ThinkingEffort; e != "" {
 		c["model_reasoning_effort"] = effortWord(e, req.Run.Model)
 	}
+	maps.Copy(c, req.Run.ThinkingOverride)
 	servers := map[string]any{}
 	for _, m := range req.Run.MCPServers {
 		s := map[string]any{}

@@ -163,6 +163,7 @@ func abilities(caps execution.Capabilities) []ability {
 	row("approval modes", cli.Words(a.ApprovalModes))
 	row("sandbox", cli.Words(a.SandboxModes))
 	row("thinking efforts", cli.Words(a.ThinkingEfforts))
+	row("thinking parameters", cli.Words(a.ThinkingOverrides))
 	row("thinking budget", a.ThinkingBudgetTokens)
 	row("system prompt", cli.Words(a.SystemPromptModes))
 	row("structured output", a.StructuredOutput)
