@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/pifile"
 	"github.com/drawbar/drawbar/adapter/kit/toolcall"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
@@ -140,7 +141,7 @@ func (p *parser) response(s *cliagent.Sink) bool {
 		p.open(s)
 	case id == idPrompt && failed && p.running:
 		// Nothing was asked of a model: Pi has no login for it, or an extension refused the prompt.
-		p.stop = stop{reason: stopError, message: p.v.Error.Str()}
+		p.stop = stop{reason: pifile.StopError, message: p.v.Error.Str()}
 		p.settled(s)
 	case id == idClear:
 		p.cleared(s)
@@ -241,9 +242,9 @@ type outcome struct {
 func (p *parser) judge() *outcome {
 	o := &outcome{reason: execution.TurnCompleted, text: p.text}
 	switch {
-	case p.stop.reason == stopAborted, p.aborted && p.stop.reason != stopDone:
+	case p.stop.reason == pifile.StopAborted, p.aborted && p.stop.reason != stopDone:
 		o.reason = execution.TurnInterrupted
-	case p.stop.reason == stopError:
+	case p.stop.reason == pifile.StopError:
 		o.reason, o.text, o.failure = execution.TurnFailed, "", failureOf(p.stop.message)
 	case p.stop.reason == stopLength:
 		o.reason = execution.TurnLimitReached
@@ -313,7 +314,7 @@ func (p *parser) compacted(s *cliagent.Sink) {
 	var v compactionForm
 	if compactionShape.From(p.v.Result, &v) {
 		s.Emit(execution.ContextCompacted{Summary: v.Summary.Str(), TokensSaved: max(0, v.TokensBefore.Count()-v.EstimatedTokensAfter.Count())})
-		p.count(usageOf(v.Usage), s)
+		p.count(pifile.SpentOf(v.Usage), s)
 	}
 }
 

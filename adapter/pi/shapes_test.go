@@ -10,8 +10,8 @@ import (
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	clitest.TestShapes(t, map[string]clitest.Shape{"lineShape": &lineShape, "modelShape": &modelShape, "compactionShape": &compactionShape,
-		"callShape": &callShape, "messageShape": &messageShape, "contentShape": &contentShape, "usageShape": &usageShape,
-		"resultShape": &resultShape, "gateShape": &gateShape, "entryShape": &entryShape})
+		"callShape": &callShape, "messageShape": &messageShape,
+		"resultShape": &resultShape, "gateShape": &gateShape})
 }
 
 // The files in testdata/config have the form of docs/settings.md.

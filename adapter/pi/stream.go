@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/pifile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
@@ -161,16 +162,10 @@ type messageForm struct {
 
 var messageShape jsonscan.Shape[messageForm]
 
-type contentForm struct{ Type, Text, Thinking jsonscan.Value }
-
-var contentShape jsonscan.Shape[contentForm]
-
-// The reasons for the end of a model call.
+// The reasons for the end of a model call, besides those of package pifile.
 const (
-	stopDone    = "stop"
-	stopLength  = "length"
-	stopError   = "error"
-	stopAborted = "aborted"
+	stopDone   = "stop"
+	stopLength = "length"
 )
 
 // stop is how the last model call ended.
@@ -186,7 +181,7 @@ func (p *parser) message(end bool, s *cliagent.Sink) bool {
 	switch role, _ := v.Role.Plain(); string(role) {
 	case "user":
 		if end {
-			p.steered(plainText(v.Content), s)
+			p.steered(pifile.PlainText(v.Content), s)
 		}
 		return true
 	case "assistant":
@@ -205,8 +200,8 @@ func (p *parser) message(end bool, s *cliagent.Sink) bool {
 		return true
 	}
 	for i, e := range v.Content.Array {
-		var c contentForm
-		contentShape.From(e, &c)
+		var c pifile.Content
+		pifile.ContentShape.From(e, &c)
 		switch kind, _ := c.Type.Plain(); string(kind) {
 		case "text":
 			p.add(textBlock, int64(i), unsaid(&p.block, textBlock, int64(i), c.Text.Str()), s)
@@ -222,7 +217,7 @@ func (p *parser) message(end bool, s *cliagent.Sink) bool {
 		p.model = model
 	}
 	p.stop = stop{v.StopReason.Str(), v.ErrorMessage.Str()}
-	p.count(usageOf(v.Usage), s)
+	p.count(pifile.SpentOf(v.Usage), s)
 	p.endStep(s)
 	return true
 }
@@ -239,57 +234,14 @@ func unsaid(b *block, kind blockKind, index int64, text string) string {
 	return rest
 }
 
-// plainText returns the text of a content.
-func plainText(content jsonscan.Value) string {
-	if content.Kind() == jsonscan.String {
-		return content.Str()
-	}
-	var parts []string
-	for _, e := range content.Array {
-		if e.Get("type").IsStr("text") {
-			parts = append(parts, e.Get("text").Str())
-		}
-	}
-	return strings.Join(parts, "\n")
-}
-
-// usageForm are the tokens of a model call. Input excludes cached tokens, output includes reasoning.
-type usageForm struct {
-	_                                               jsonscan.Camel
-	Input, Output, CacheRead, CacheWrite, Reasoning jsonscan.Value
-	Cost                                            struct{ Total jsonscan.Value }
-}
-
-var usageShape jsonscan.Shape[usageForm]
-
-// spent is what a model call used.
-type spent struct {
-	execution.Usage
-	usd float64
-}
-
-func usageOf(v jsonscan.Value) (u spent) {
-	var f usageForm
-	if !usageShape.From(v, &f) {
-		return u
-	}
-	u.Usage = execution.Usage{Input: f.Input.Count(), Output: f.Output.Count(), Thinking: f.Reasoning.Count(), Cached: f.CacheRead.Count(),
-		CacheWrite: f.CacheWrite.Count()}.WithTotal()
-	u.Thinking = min(u.Thinking, u.Output)
-	if usd, ok := f.Cost.Total.Float(); ok && usd > 0 {
-		u.usd = usd
-	}
-	return u
-}
-
 // count reports what a model call used.
-func (p *parser) count(u spent, s *cliagent.Sink) {
+func (p *parser) count(u pifile.Spent, s *cliagent.Sink) {
 	if u.IsZero() {
 		return
 	}
-	p.total, p.usd = p.total.Add(u.Usage), p.usd+u.usd
+	p.total, p.usd = p.total.Add(u.Usage), p.usd+u.USD
 	s.Emit(u.Event())
-	if cost := p.cost(u.Usage, u.usd); cost != nil {
+	if cost := p.cost(u.Usage, u.USD); cost != nil {
 		s.Emit(execution.CostEvent{Cost: *cost})
 	} else if p.req.Run.MaxBudgetUSD != nil {
 		err := execution.Errorf(execution.CodeCapability, "pi states no price for the model %s, so the budget cannot be kept: it was stopped", p.model).

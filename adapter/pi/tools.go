@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/pifile"
 	"github.com/drawbar/drawbar/adapter/kit/toolcall"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
@@ -43,7 +44,7 @@ func (p *parser) execution(typ string, s *cliagent.Sink) bool {
 		if c := p.calls.Open(id); c != nil && c.Kind == toolcall.Shell {
 			p.calls.Called(c, p.v.Args, s)
 			p.calls.Run(c, s)
-			p.output(c, plainText(p.v.PartialResult.Content), s)
+			p.output(c, pifile.PlainText(p.v.PartialResult.Content), s)
 		}
 	case "tool_execution_end":
 		c := p.calls.Open(id)
@@ -53,7 +54,7 @@ func (p *parser) execution(typ string, s *cliagent.Sink) bool {
 		p.calls.Called(c, jsonscan.Value{}, s)
 		var v resultForm
 		resultShape.From(p.v.Result, &v)
-		text := plainText(v.Content)
+		text := pifile.PlainText(v.Content)
 		end := toolcall.End{Output: toolcall.Raw(v.Content, "null"), Failed: p.v.IsError.IsTrue(), Summary: text, Diff: v.Details.Patch.Str()}
 		if end.Failed {
 			end.Error = text
