@@ -191,6 +191,9 @@ func (c *collector) observe(e execution.Event) {
 		c.lastTurn, c.inMessage, c.inStep = b, false, false
 		if b.Reason == execution.TurnCompleted {
 			c.turnsDone++
+			if c.turnPriced {
+				c.unpriced = execution.Usage{} // some backends state a turn's price before its tokens
+			}
 		}
 		c.unstated = c.unstated || c.turnUnstated()
 		c.inTurn = false

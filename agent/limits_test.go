@@ -331,6 +331,25 @@ func TestCostIsCountedOnce(t *testing.T) {
 			t.Errorf("got %+v", res.Cost)
 		}
 	})
+	t.Run("the agent states the price before the tokens", func(t *testing.T) {
+		t.Parallel()
+		usd := 0.5
+		for reason, unpriced := range map[execution.TurnEndReason]bool{execution.TurnCompleted: false, execution.TurnInterrupted: true} {
+			b := unstated(func(c *at.Call) execution.Result {
+				c.Emit(execution.SessionStart{SessionID: "s-1"})
+				c.Emit(execution.TurnStart{})
+				c.Emit(execution.CostEvent{Cost: execution.CostOf(execution.Usage{}, &usd, execution.CostFromAgent)})
+				c.Emit(execution.TokenUsage{InputTokens: 1000})
+				c.Emit(execution.TurnEnd{Reason: reason})
+				return execution.Result{Status: execution.StatusCompleted}
+			})
+			b.Models = nil
+			res, _ := run(t, b, request("x"), agent.Options{})
+			if res.Cost == nil || res.Cost.Unpriced != unpriced || res.Cost.TotalUSD == nil || *res.Cost.TotalUSD != usd {
+				t.Errorf("%s: got %+v", reason, res.Cost)
+			}
+		}
+	})
 	t.Run("the caller's price wins", func(t *testing.T) {
 		t.Parallel()
 		res, _ := run(t, unstated(steps(1, tokens)), request("x"), agent.Options{Price: func(string) *execution.Price { return &execution.Price{Input: 1000} }})

@@ -35,11 +35,9 @@ type acpAgent struct {
 
 	uncounted bool   // it states no tokens
 	unstreams bool   // it sends an answer as a whole
-	unasking  string // evidence that it asks for no permission
 	abandons  string // evidence that a denied permission ends the turn
 	unending  string // evidence that it does not end an interrupted turn
 	patient   string // evidence that it never stops retrying a refused request
-	unnamed   string // evidence that it states no names of tools
 }
 
 var acpAgents = []acpAgent{
@@ -118,9 +116,7 @@ var namedAgents = []acpAgent{
 		},
 	},
 	{
-		name:     "omp",
-		unnamed:  "Oh My Pi 18.2.3 states no names of tools over ACP: a call of a server's tool is shown as any other",
-		unasking: "Oh My Pi 18.2.3 asks for no permission over ACP by default; the write ran",
+		name: "omp",
 		write: func(path string) string {
 			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":"A"}}`, q(path))
 		},
@@ -276,17 +272,6 @@ func TestACPPermission(t *testing.T) {
 				n := newACPLab(t, a, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"so be it"},{"text":"so be it"}]}`, a.write(file)))
 				n.work = l.work
 				c := n.talkACP(interactive("write it"), drawbar.RunOptions{})
-				if a.unasking != "" {
-					c.run.CloseInput()
-					if res := c.result(); res.Status != execution.StatusCompleted {
-						t.Errorf("%s %+v", res.Status, res.Error)
-					}
-					if _, err := os.Stat(file); err != nil {
-						t.Errorf("no longer so: %s: %v", a.unasking, err)
-					}
-					defect(t, a.unasking)
-					return
-				}
 				question := await[execution.ApprovalRequired](c)
 				if question.Action != a.action() || question.ToolCallID == "" || len(c.run.Pending()) != 1 {
 					t.Errorf("question %+v, pending %+v", question, c.run.Pending())
@@ -398,13 +383,6 @@ func TestACPServers(t *testing.T) {
 			if sent := l.sent(); res.Status != execution.StatusCompleted || !strings.HasSuffix(res.Text, "done") || strings.Contains(sent[len(sent)-1], "echo: ping") {
 				t.Errorf("no longer so: %s: %s %q %+v", a.noStdio, res.Status, res.Text, res.Error)
 			}
-			return
-		}
-		if a.unnamed != "" {
-			if res := c.result(); res.Status != execution.StatusCompleted || !slices.ContainsFunc(l.sent(), func(body string) bool { return strings.Contains(body, "echo: ping") }) {
-				t.Errorf("%s %+v, the tool's answer did not reach the model", res.Status, res.Error)
-			}
-			partly(t, a.unnamed)
 			return
 		}
 		start := await[execution.MCPToolCallStart](c)

@@ -121,6 +121,7 @@ type kit struct {
 	cutIsFinal    bool // an answer that is cut off is not asked for again
 	lateUsage     bool // usage is stated at the end of a turn only, so a budget is refused
 	slowStart     time.Duration
+	lateCost      string       // what it states of the price of a resumed session's first turn
 	patient       func(l *lab) // takes back the limits on retries that the redirect sets
 
 	model   string       // one that the agent takes besides its default
@@ -242,6 +243,16 @@ var kits = []kit{
 		shell:   func(c string) string { return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q(c)) },
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s_%s","input":%s}`, s, t, in) },
 		givesUp: true, noLogin: piWithoutProvider, model: "scripted-other", priced: "scripted-model",
+	},
+	{
+		name: "omp",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
+		},
+		shell:   func(c string) string { return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q(c)) },
+		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s_%s","input":%s}`, s, t, in) },
+		givesUp: true, model: "script/scripted-other", priced: "script/scripted-model", lateUsage: true,
+		lateCost: "it states the price of the whole session; that of the first turn after a resume or fork is in the session's files only",
 	},
 }
 

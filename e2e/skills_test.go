@@ -52,6 +52,10 @@ func (l *lab) listed() string {
 		return l.agent("copilot", "skill", "list", "--json")
 	case "codex":
 		return l.codexSkills()
+	case "omp":
+		l.agent("omp", "--mode", "json", "-p", "hi")
+		sent := l.sent()
+		return sent[len(sent)-1] // the system prompt lists them
 	case "pi":
 		return l.agent("pi", "--mode", "json", "-p", "hi") // its first record is the system prompt
 	}

@@ -3,7 +3,6 @@ package acp
 import (
 	"cmp"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
@@ -120,36 +119,6 @@ func clineFailed(c *acpagent.ToolCall) string { return c.OutputField("error").St
 // stdioOnly is for agents that take no MCP servers over HTTP, and so no tools of the caller.
 func stdioOnly(c *execution.Capabilities) {
 	c.Agent.MCPTransports = []execution.MCPTransport{execution.MCPStdio}
-}
-
-func omp() acpagent.Agent {
-	return acpagent.Agent{
-		About: adapter.Descriptor{Name: "omp", Aliases: []string{"oh-my-pi"}, DisplayName: "Oh My Pi", Command: "omp", TestedVersions: []string{"18.2.3"},
-			Install: []adapter.InstallMethod{ompInstall()}, Docs: "https://github.com/can1357/oh-my-pi",
-			HostSignals: []string{"OMPCODE"}, HostTraces: []string{"OMP_RUN_ID", "OMP_SESSION_ID"}, HostCopies: []string{"CLAUDECODE"},
-			Keys: []string{"PI_CODING_AGENT_DIR", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}},
-		Args:     []string{"acp"},
-		Login:    acpagent.Login{Provider: "any model API", Command: "omp", Files: []string{".omp/agent/agent.db", ".omp/agent/models.yml"}},
-		Notes:    []string{"it runs tools without asking unless its settings say otherwise"},
-		Quirks:   func(s *acpagent.Spec) { s.FailedText = ompFailed },
-		Redirect: redirectOmp,
-	}
-}
-
-// ompFailed recognizes a failure of the model API: its status begins the answer, for which no tokens are stated.
-func ompFailed(text string, spent execution.Usage) (execution.ErrorCode, bool) {
-	if code, failed := acpagent.FailedAnswer(text, spent); failed {
-		return code, true
-	}
-	word, _, _ := strings.Cut(text, " ")
-	status, err := strconv.ParseInt(word, 10, 64)
-	return cliagent.CodeOfStatus(status), err == nil && status >= 400 && status < 600 && spent.IsZero()
-}
-
-func ompInstall() adapter.InstallMethod {
-	m := npm("@oh-my-pi/pi-coding-agent", "18.2.3", "")
-	m.Requires = []adapter.Requirement{{Command: "bun", MinVersion: "1.3.14"}}
-	return m
 }
 
 func droid() acpagent.Agent {

@@ -75,16 +75,6 @@ func redirectCline(baseURL, home string) adapter.Redirect {
 	}
 }
 
-func redirectOmp(baseURL, home string) adapter.Redirect {
-	models := text(map[string]any{"providers": map[string]any{"script": map[string]any{"baseUrl": baseURL + "/v1", "api": "openai-completions", "apiKey": "dummy",
-		"models": []any{map[string]any{"id": scripted, "name": "Scripted", "contextWindow": 128000, "maxTokens": 8192}}}}})
-	return adapter.Redirect{
-		Env:   loopback(home, "PI_OFFLINE=1"),
-		Files: map[string][]byte{filepath.Join(home, ".omp", "agent", "models.yml"): []byte(models)}, // JSON is YAML
-		Shell: shell("bash"), MCP: mcpNamed("mcp__%s_%s"),
-	}
-}
-
 func redirectDroid(baseURL, home string) adapter.Redirect {
 	settings := text(map[string]any{"cloudSessionSync": false, "customModels": []any{map[string]any{"model": scripted, "displayName": "Scripted",
 		"baseUrl": baseURL + "/v1", "apiKey": "dummy", "provider": "generic-chat-completion-api", "maxOutputTokens": 8192}}})

@@ -8,8 +8,9 @@ import (
 	_ "github.com/drawbar/drawbar/adapter/command" // registers command
 	_ "github.com/drawbar/drawbar/adapter/copilot" // registers copilot
 	_ "github.com/drawbar/drawbar/adapter/gemini"  // registers gemini
-	_ "github.com/drawbar/drawbar/adapter/pi"      // registers pi
-	_ "github.com/drawbar/drawbar/adapter/qwen"    // registers qwen
+	_ "github.com/drawbar/drawbar/adapter/omp"
+	_ "github.com/drawbar/drawbar/adapter/pi"   // registers pi
+	_ "github.com/drawbar/drawbar/adapter/qwen" // registers qwen
 
 	_ "github.com/drawbar/drawbar/adapter/kit/declarative/agents" // registers the agents that are described by data
 )

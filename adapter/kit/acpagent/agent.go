@@ -3,15 +3,14 @@ package acpagent
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
-	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -142,14 +141,8 @@ func (a Adapter) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthState
 		}
 	}
 	for _, file := range a.login.Files {
-		name, err := h.Name(path.Join(h.Home, file))
-		if err != nil {
-			continue
-		}
-		if _, err = fs.Stat(h.FS, name); err == nil {
-			return adapter.AuthState{Status: adapter.AuthUnknown, Method: "config_file", Details: "~/" + file + " exists; only the agent knows whether its login is valid"}
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return adapter.AuthState{Status: adapter.AuthUnknown, Method: "config_file", Details: "~/" + file + " cannot be read"}
+		if state, ok := declared.StoredFile(h, filepath.Join(h.Home, file)); ok {
+			return state
 		}
 	}
 	return adapter.AuthState{Status: adapter.AuthUnknown, Details: "unknown until the agent runs"}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,12 +15,14 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/configfile"
 )
 
 // Model returns the model of a run that names none.
 type Model func(adapter.Host) string
 
-// Setting returns a Model that reads a variable, or else a member of a settings file in JSON with comments.
+// Setting returns a Model that reads a variable, or else a member of a settings file: YAML if it is named so, else JSON with
+// comments.
 func Setting(variable string, d Dir, file string, path ...string) Model {
 	return func(h adapter.Host) string {
 		if model := h.Getenv(variable); model != "" {
@@ -28,6 +31,9 @@ func Setting(variable string, d Dir, file string, path ...string) Model {
 		data, err := d.Read(h, file)
 		if err != nil {
 			return ""
+		}
+		if filepath.Ext(file) == ".yml" || filepath.Ext(file) == ".yaml" {
+			return yamlText(file, data, path)
 		}
 		for _, member := range path {
 			var object map[string]json.RawMessage
@@ -40,6 +46,17 @@ func Setting(variable string, d Dir, file string, path ...string) Model {
 		_ = json.Unmarshal(data, &model) // a value of another type names no model
 		return model
 	}
+}
+
+// yamlText returns a text in a YAML file, empty for none.
+func yamlText(file string, data []byte, path []string) string {
+	d, err := configfile.Parse(configfile.YAML, file, data)
+	if err != nil {
+		return ""
+	}
+	v, _ := d.Get(path)
+	text, _ := v.(string)
+	return text
 }
 
 // UnmarshalJSONC reads JSON with comments and trailing commas. Errors do not quote the text, which may contain
@@ -157,6 +174,35 @@ func (f File) State(h adapter.Host, now time.Time) adapter.AuthState {
 		state.Status, state.Details = adapter.AuthExpired, f.Hint
 	}
 	return state
+}
+
+// StoredFile reports that a login may be in a file that only the agent can read; false if it does not exist.
+func StoredFile(h adapter.Host, path string) (adapter.AuthState, bool) {
+	shown := path
+	if rel, err := filepath.Rel(h.Home, path); err == nil && filepath.IsLocal(rel) {
+		shown = "~/" + filepath.ToSlash(rel)
+	}
+	name, err := h.Name(path)
+	if err != nil {
+		return adapter.AuthState{}, false
+	}
+	state := adapter.AuthState{Status: adapter.AuthUnknown, Method: "config_file", Details: shown + " exists; only the agent knows whether its login is valid"}
+	if _, err = fs.Stat(h.FS, name); err != nil {
+		state.Details = shown + " cannot be read"
+	}
+	return state, !errors.Is(err, fs.ErrNotExist)
+}
+
+// StoredIn is a LoginTable.Stored for logins in files that only the agent can read. Without any of them nobody is logged in.
+func StoredIn(d Dir, hint string, files ...string) func(adapter.Host, time.Time) adapter.AuthState {
+	return func(h adapter.Host, _ time.Time) adapter.AuthState {
+		for _, file := range files {
+			if state, ok := StoredFile(h, d.Path(h, file)); ok {
+				return state
+			}
+		}
+		return adapter.AuthState{Status: adapter.Unauthenticated, Details: hint}
+	}
 }
 
 // Unreadable returns the message for a login file of an unexpected format.

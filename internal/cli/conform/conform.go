@@ -232,6 +232,15 @@ func (s *stand) serve(text string) (string, error) {
 	return m.URL(), nil
 }
 
+// longText repeats no sentence: an agent may slow down, or stop, a model that repeats itself.
+func longText() string {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, "Part %d of a long answer. ", i)
+	}
+	return b.String()
+}
+
 // script returns the model's script for a scenario.
 func script(sc adaptertest.Scenario, to adapter.Redirect) string {
 	type turn = map[string]any
@@ -258,7 +267,7 @@ func script(sc adaptertest.Scenario, to adapter.Redirect) string {
 	case adaptertest.Hang:
 		turns = []turn{{"text": "this takes long", "chunks": 4, "hang": "mid-text"}, hi}
 	case adaptertest.Long:
-		turns = []turn{{"text": strings.Repeat("a long answer in many pieces. ", 200), "chunks": 400, "repeat": true}}
+		turns = []turn{{"text": longText(), "chunks": 400, "repeat": true}}
 	case adaptertest.Remember:
 		turns = []turn{{"text": "plover", "repeat": true}}
 	case adaptertest.Steps:

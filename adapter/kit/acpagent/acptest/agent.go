@@ -141,7 +141,7 @@ func (a *Agent) take(v Fields) {
 		reply(over(Fields{"protocolVersion": 1, "agentInfo": Fields{"name": "fake", "title": "Fake", "version": "1.0.0"}, "authMethods": []any{},
 			"agentCapabilities": Fields{"loadSession": true, "promptCapabilities": Fields{"image": true, "audio": true, "embeddedContext": true},
 				"mcpCapabilities": Fields{"http": true, "sse": true}}}, a.Initialize))
-	case "session/new", "session/load":
+	case "session/new", "session/load", "session/fork":
 		a.open(method, params, reply, refuse)
 	case "session/set_mode", "session/set_model", "session/set_config_option":
 		reply(Fields{})
@@ -163,15 +163,18 @@ func (a *Agent) open(method string, params Fields, reply func(Fields), refuse fu
 	answer := Fields{"sessionId": a.session, "modes": Fields{"currentModeId": "default", "availableModes": []any{
 		Fields{"id": "default", "name": "Default"}, Fields{"id": "yolo", "name": "YOLO"}}},
 		"models": Fields{"currentModelId": "fake-1", "availableModels": []any{Fields{"modelId": "fake-1", "name": "Fake One"}, Fields{"modelId": "fake-2", "name": "Fake Two"}}}}
-	if method == "session/load" {
+	if method != "session/new" {
 		id, _ := params["sessionId"].(string)
 		saved, err := os.ReadFile(filepath.Join(a.State, filepath.Base(id)))
 		if err != nil || a.State == "" {
 			refuse(-32002, "Session not found: "+id)
 			return
 		}
-		a.session, a.resumed = id, true
-		delete(answer, "sessionId")
+		a.resumed = true
+		if method == "session/load" {
+			a.session = id
+			delete(answer, "sessionId")
+		}
 		history := func() { // shown again
 			for i := range len(saved) {
 				a.update(Fields{"sessionUpdate": "user_message_chunk", "content": text("old question " + strconv.Itoa(i))})

@@ -1,0 +1,179 @@
+package omp
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/execution"
+)
+
+const (
+	name    = "omp"
+	version = "18.2.3"
+	pack    = "@oh-my-pi/pi-coding-agent"
+
+	loginHint = "type /login in omp, or set the key of a model provider"
+)
+
+func init() { adapter.Register(Descriptor) }
+
+// providers are the variables of model providers with one key each.
+var providers = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_OAUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "XAI_API_KEY", "GROQ_API_KEY",
+	"CEREBRAS_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY", "ZAI_API_KEY", "KIMI_API_KEY", "MOONSHOT_API_KEY", "FIREWORKS_API_KEY", "TOGETHER_API_KEY",
+	"HF_TOKEN", "NVIDIA_API_KEY", "OPENCODE_API_KEY", "AI_GATEWAY_API_KEY", "COPILOT_GITHUB_TOKEN"}
+
+// Descriptor describes Oh My Pi. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	d := described().Descriptor()
+	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
+	return d
+}
+
+// Adapter drives Oh My Pi. It is stateless and safe for concurrent use.
+type Adapter struct {
+	cliagent.Embedded
+	sessionfile.Store
+	declared.SkillsOf[declares]
+	declared.PluginsOf[declares]
+	declared.LoginsOf[declares]
+}
+
+// home is the folder of the settings, logins and sessions.
+var home = declared.Dir{Default: ".omp/agent", Variable: "PI_CODING_AGENT_DIR"}
+
+type declares struct{}
+
+// Table is what Oh My Pi declares.
+func (declares) Table() *declared.Table { return &table }
+
+var table = declared.Table{
+	Agent: name, Command: name, Home: home, Project: ".omp",
+	Model:   declared.Setting("", home, "config.yml", "modelRoles", "default"),
+	Skills:  declared.Folders{Suffix: ".md", Also: []string{".agents", ".agent"}, AlsoProject: []string{".claude"}},
+	Plugins: &plugins, Login: &login,
+}
+
+// New returns the adapter; zero options are for a normal program.
+func New(opts cliagent.Options) Adapter {
+	return Adapter{Embedded: described().Adapter(opts).Embedded, Store: sessions}
+}
+
+// described is how Oh My Pi speaks the Agent Client Protocol.
+func described() acpagent.Agent {
+	return acpagent.Agent{
+		About: adapter.Descriptor{Name: name, Aliases: []string{"oh-my-pi"}, DisplayName: "Oh My Pi", Command: name, TestedVersions: []string{version},
+			Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Package: pack, Command: "npm install -g " + pack + "@" + version,
+				PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "bun", MinVersion: "1.3.14"}}}},
+			Docs: "https://github.com/can1357/oh-my-pi", Config: configSchema(),
+			HostSignals: []string{"OMPCODE"}, HostTraces: []string{"OMP_RUN_ID", "OMP_SESSION_ID"}, HostCopies: []string{"CLAUDECODE"},
+			Keys: append([]string{"PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "PI_OFFLINE"}, providers...)},
+		Args: []string{"acp"},
+		Notes: []string{"its settings can allow tools for good; approval mode prompt and deny ask before every tool but those that only read, whatever they say",
+			"the tokens of sub-agents are not stated: they are in the session's files, which drawbar sessions cost reads"},
+		Login: acpagent.Login{Command: name},
+		Limits: func(c *execution.Capabilities) {
+			c.Agent.CanFork, c.Agent.Thinking = true, true
+			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh}
+			c.Agent.SubagentDispatch = true
+			c.Agent.Plugins, c.Agent.PluginFormats = true, []string{adapter.PluginPackage}
+			c.Agent.SystemPromptModes = []execution.SystemPromptMode{execution.SystemPromptAppend, execution.SystemPromptReplace}
+			c.Agent.AuthFiles = []string{"~/.omp/agent/agent.db", "~/.omp/agent/models.yml"}
+			c.Agent.AuthMethods = []execution.AuthMethod{
+				{Type: "api_key", Name: "a provider's API key", Description: "the provider's variable, such as ANTHROPIC_API_KEY"},
+				{Type: "oauth", Name: "a provider's account", Description: "type /login in omp"},
+				{Type: "config_file", Name: "a provider of one's own", Description: "~/.omp/agent/models.yml"},
+			}
+		},
+		Quirks: func(s *acpagent.Spec) {
+			s.FailedText, s.Spawn, s.InstructionsInArgs, s.ToolName, s.MCPTool = failedText, spawn, true, toolName, mcpTool
+		},
+	}
+}
+
+// spawn returns the command line. Without everything allowed, Oh My Pi asks before every tool that does not only read.
+func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
+	args := []string{"acp"}
+	if l.Request.Run.ApprovalMode == execution.ApprovalYolo {
+		args = append(args, "--approval-mode", "yolo")
+	} else {
+		args = append(args, "--approval-mode", "always-ask")
+	}
+	replace, added := cliagent.Instructions(l.Request)
+	if replace != "" {
+		args = append(args, "--system-prompt", l.File("system-prompt.md", []byte(replace)))
+	}
+	if added != "" {
+		args = append(args, "--append-system-prompt", l.File("append-system-prompt.md", []byte(added)))
+	}
+	return cliagent.Invocation{Args: args}, nil
+}
+
+// toolName returns the name of a tool, which begins the title of its call. The title of a command is the command, and where
+// the model states an intent, that.
+func toolName(c *acpagent.ToolCall) string {
+	if word, subject, ok := strings.Cut(c.Title, ": "); ok && subject != "" {
+		for _, field := range []string{"path", "command", "pattern", "query"} {
+			if c.InputField(field) == subject {
+				return word
+			}
+		}
+	}
+	return acpagent.DefaultToolName(c)
+}
+
+// mcpTool recognizes mcp__server_tool.
+func mcpTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
+	word, _, _ := strings.Cut(c.Title, ": ")
+	for _, s := range servers {
+		if tool, ok := strings.CutPrefix(word, "mcp__"+s+"_"); ok && tool != "" && !strings.Contains(tool, " ") {
+			return s, tool, true
+		}
+	}
+	return "", "", false
+}
+
+// failedText recognizes a failure of the model API: its status begins the answer, for which no tokens are stated.
+func failedText(text string, spent execution.Usage) (execution.ErrorCode, bool) {
+	if code, failed := acpagent.FailedAnswer(text, spent); failed {
+		return code, true
+	}
+	word, _, _ := strings.Cut(text, " ")
+	status, err := strconv.ParseInt(word, 10, 64)
+	return cliagent.CodeOfStatus(status), err == nil && status >= 400 && status < 600 && spent.IsZero()
+}
+
+// login is detected from the providers' variables and the files of logins and providers of one's own, whose content
+// is Oh My Pi's alone.
+var login = declared.LoginTable{
+	Variables: variables(),
+	Stored:    declared.StoredIn(home, loginHint, "agent.db", "models.yml"),
+	Guidance: adapter.AuthGuidance{
+		Provider: "any of Oh My Pi's model providers",
+		Steps: []adapter.AuthStep{
+			{Description: "with an account or a key: start omp, type /login and choose the provider", Command: "omp"},
+			{Description: "or with a key: set the provider's variable"},
+			{Description: "or with a provider of your own, such as a local server: describe it in ~/.omp/agent/models.yml"},
+		},
+		EnvVars: []adapter.AuthVariable{
+			{Name: "ANTHROPIC_API_KEY", Description: "key of the Anthropic API", Example: "sk-ant-..."},
+			{Name: "OPENAI_API_KEY", Description: "key of the OpenAI API", Example: "sk-..."},
+			{Name: "GEMINI_API_KEY", Description: "key of the Gemini API"},
+			{Name: "OPENROUTER_API_KEY", Description: "key of OpenRouter"},
+		},
+		Documentation: []string{"https://github.com/can1357/oh-my-pi"},
+		LoginCommand:  "omp",
+	},
+}
+
+func variables() []declared.Variable {
+	list := make([]declared.Variable, 0, len(providers))
+	for _, k := range providers {
+		list = append(list, declared.Variable{Name: k, Method: "api_key"})
+	}
+	return list
+}

@@ -1,0 +1,41 @@
+package omp
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent/acptest"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// fakeVar names the scenario that the test binary plays as the agent, stateVar the folder where it keeps its sessions.
+const (
+	fakeVar  = "FAKE_OMP"
+	stateVar = "FAKE_OMP_STATE"
+)
+
+func TestMain(m *testing.M) {
+	process.MaybeKeeper()
+	if scenario := os.Getenv(fakeVar); scenario != "" {
+		if len(os.Args) < 4 || os.Args[1] != "acp" || os.Args[2] != "--approval-mode" {
+			os.Exit(2)
+		}
+		a := &acptest.Agent{Scenario: adaptertest.Scenario(scenario), State: os.Getenv(stateVar), AskForMCP: os.Args[3] != "yolo",
+			Initialize: acptest.Fields{"agentCapabilities": acptest.Fields{"loadSession": true, "sessionCapabilities": acptest.Fields{"fork": acptest.Fields{}},
+				"promptCapabilities": acptest.Fields{"image": true, "embeddedContext": true}, "mcpCapabilities": acptest.Fields{"http": true, "sse": true}}},
+			Session: acptest.Fields{"configOptions": []any{acptest.Fields{"id": "thinking", "name": "Thinking", "category": "thought_level", "type": "select",
+				"currentValue": "high", "options": []any{acptest.Fields{"value": "low", "name": "Low"}, acptest.Fields{"value": "medium", "name": "Medium"},
+					acptest.Fields{"value": "high", "name": "High"}}}}},
+			Call: func(update acptest.Fields) {
+				if title, _ := update["title"].(string); strings.HasPrefix(title, "echo (") {
+					update["title"] = "mcp__" + strings.TrimSuffix(strings.TrimPrefix(title, "echo ("), " MCP Server)") + "_echo"
+				}
+			}}
+		os.Exit(a.Serve())
+	}
+	goleak.VerifyTestMain(m)
+}
