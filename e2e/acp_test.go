@@ -33,6 +33,8 @@ type acpAgent struct {
 	errors  string                          // evidence that it answers an error of the model API as if it were text
 	noStdio string                          // evidence that it starts no MCP server of a session
 
+	noServers bool // it declares that it starts none
+
 	uncounted bool   // it states no tokens
 	unstreams bool   // it sends an answer as a whole
 	abandons  string // evidence that a denied permission ends the turn
@@ -128,8 +130,7 @@ var namedAgents = []acpAgent{
 		},
 	},
 	{
-		name: "cline", uncounted: true,
-		noStdio: "Cline CLI 3.0.65 starts no MCP server of session/new; the run goes on without it",
+		name: "cline", uncounted: true, noServers: true,
 		write: func(path string) string {
 			return fmt.Sprintf(`{"name":"editor","input":{"path":%s,"new_text":"A"}}`, q(path))
 		},
@@ -377,6 +378,13 @@ func TestACPServers(t *testing.T) {
 		req.Run.ApprovalMode = execution.ApprovalYolo
 		req.Run.MCPServers = []execution.MCPServer{{Name: "probe", Transport: execution.MCPStdio, Command: self, Env: map[string]string{echoServer: "1"}}}
 		c := l.talkACP(req, drawbar.RunOptions{})
+		if a.noServers {
+			unsupported(t, "MCP servers of a run are refused before anything starts")
+			if res := c.result(); res.Status != execution.StatusUnsupported {
+				t.Errorf("%s %+v", res.Status, res.Error)
+			}
+			return
+		}
 		if a.noStdio != "" {
 			defect(t, a.noStdio)
 			res := c.result()

@@ -110,11 +110,12 @@ type AgentCapabilities struct {
 	AuthMethods          []AuthMethod       `json:"authMethods"`
 	AuthFiles            []string           `json:"authFiles,omitempty"`
 	SystemPromptModes    []SystemPromptMode `json:"systemPromptModes"`
-	SandboxModes         []SandboxMode      `json:"sandboxModes,omitempty"` // sandboxes of the agent's own
-	MaxTurns             bool               `json:"supportsMaxTurns"`       // a native limit
-	Budget               bool               `json:"supportsBudget"`         // a native limit
-	CostReported         bool               `json:"supportsCostReport"`     // states its own price
-	Sampling             bool               `json:"supportsSampling"`       // temperature, topP, topK
+	SandboxModes         []SandboxMode      `json:"sandboxModes,omitempty"`   // sandboxes of the agent's own
+	MaxTurns             bool               `json:"supportsMaxTurns"`         // a native limit
+	Budget               bool               `json:"supportsBudget"`           // a native limit
+	CostReported         bool               `json:"supportsCostReport"`       // states its own price
+	TokensUnstated       bool               `json:"tokensUnstated,omitempty"` // a run does not state what it used
+	Sampling             bool               `json:"supportsSampling"`         // temperature, topP, topK
 	OutputTokenLimit     bool               `json:"supportsMaxOutputTokens"`
 	Verbs                []Verb             `json:"verbs"` // what a running conversation accepts
 }

@@ -99,53 +99,6 @@ func gooseFailed(text string, spent execution.Usage) (execution.ErrorCode, bool)
 	return cmp.Or(acpagent.CodeOfText(why), execution.CodeProvider), failed && spent.IsZero()
 }
 
-func cline() acpagent.Agent {
-	return acpagent.Agent{
-		About: adapter.Descriptor{Name: "cline", DisplayName: "Cline CLI", Command: "cline", TestedVersions: []string{"3.0.65"},
-			Install: []adapter.InstallMethod{npm("cline", "3.0.65", "")}, Docs: "https://docs.cline.bot/cline-cli/acp-editor-integrations",
-			HostSignals: []string{"CLINE_CONNECTOR_CLI_LAUNCH"}, Keys: []string{"CLINE_API_BASE_URL"}},
-		Args:     []string{"--acp"},
-		Login:    acpagent.Login{Provider: "Cline", Command: "cline auth", Variables: []adapter.AuthVariable{key("CLINE_API_KEY", "API key of the Cline account")}},
-		Notes:    []string{"over ACP it uses a Cline account or a ChatGPT subscription; another provider that its settings name is ignored", "it states no tokens and no prices"},
-		Quirks:   func(s *acpagent.Spec) { s.ToolName, s.FailedCall = titleWord, clineFailed },
-		Limits:   stdioOnly,
-		Redirect: redirectCline,
-	}
-}
-
-// clineFailed returns the error in the output of a call that Cline reports as completed.
-func clineFailed(c *acpagent.ToolCall) string { return c.OutputField("error").Str() }
-
-// stdioOnly is for agents that take no MCP servers over HTTP, and so no tools of the caller.
-func stdioOnly(c *execution.Capabilities) {
-	c.Agent.MCPTransports = []execution.MCPTransport{execution.MCPStdio}
-}
-
-func droid() acpagent.Agent {
-	return acpagent.Agent{
-		About: adapter.Descriptor{Name: "droid", Aliases: []string{"factory-droid"}, DisplayName: "Factory Droid", Command: "droid", TestedVersions: []string{"0.215.0"},
-			Install: []adapter.InstallMethod{npm("droid", "0.215.0", "")}, Docs: "https://docs.factory.ai/cli/droid-exec/overview",
-			HostSignals: []string{"FACTORY_EXEC_TARGET_AUTONOMY"}, HostTraces: []string{"FACTORY_DISABLE_SETTINGS_PERSISTENCE"}},
-		Args: []string{"exec", "--output-format", "acp"},
-		Login: acpagent.Login{Provider: "Factory", Command: "droid", Variables: []adapter.AuthVariable{key("FACTORY_API_KEY", "API key of the Factory account")},
-			Files: []string{".factory/settings.json"}},
-		Notes:    []string{"a model of your own needs --model with the id that it offers, custom:NAME-0, and no login", "it states no tokens and no prices"},
-		Quirks:   func(s *acpagent.Spec) { s.ToolName, s.MCPTool = titleWord, droidTool },
-		Limits:   stdioOnly,
-		Redirect: redirectDroid,
-	}
-}
-
-// droidTool recognizes server___tool.
-func droidTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
-	for _, s := range servers {
-		if tool, ok := strings.CutPrefix(titleWord(c), s+"___"); ok && tool != "" {
-			return s, tool, true
-		}
-	}
-	return "", "", false
-}
-
 func openclaw() acpagent.Agent {
 	m := npm("openclaw", "2026.9.6", "24.16.0")
 	return acpagent.Agent{

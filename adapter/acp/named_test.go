@@ -57,7 +57,7 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s: started %s %q, want %s %q", d.Name, s.Path, s.Args, d.Command, a.Args)
 		}
 	}
-	if exercised != 7 {
+	if exercised != 5 {
 		t.Errorf("%d agents were exercised", exercised)
 	}
 }
@@ -75,7 +75,7 @@ func TestOpencodeAsks(t *testing.T) {
 	}
 }
 
-// TestFailures: what goose words as an answer, and Cline as a completed call.
+// TestFailures: what goose words as an answer.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	used := execution.Usage{Input: 1, Output: 1}
@@ -95,9 +95,6 @@ func TestFailures(t *testing.T) {
 		if failed != (tt.want != "") || failed && code != tt.want {
 			t.Errorf("%q, %+v: %s %v, want %q", tt.text, tt.spent, code, failed, tt.want)
 		}
-	}
-	if got := clineFailed(&acpagent.ToolCall{Output: []byte(`{"query":"edit","result":"","error":"it exists"}`)}); got != "it exists" {
-		t.Errorf("cline: %q", got)
 	}
 }
 
@@ -122,12 +119,6 @@ func TestToolNames(t *testing.T) {
 	}
 	if got := gooseKind(call); got != "execute" {
 		t.Errorf("the kind of a shell's call is %q", got)
-	}
-	if server, tool, ok := droidTool(&acpagent.ToolCall{Title: "files___echo x"}, []string{"files"}); server != "files" || tool != "echo" || !ok {
-		t.Error(server, tool, ok)
-	}
-	if _, _, ok := droidTool(&acpagent.ToolCall{Title: "files__echo"}, []string{"files"}); ok {
-		t.Error("a name of another form")
 	}
 	call = &acpagent.ToolCall{Input: []byte(`{"server":"files","tool":"echo","arguments":{}}`), Meta: []byte(`{"is_mcp_tool_call":true}`)}
 	if server, tool, ok := codexTool(call, nil); server != "files" || tool != "echo" || !ok {

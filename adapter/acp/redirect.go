@@ -65,31 +65,6 @@ func redirectGoose(baseURL, home string) adapter.Redirect {
 	}
 }
 
-func redirectCline(baseURL, home string) adapter.Redirect {
-	return adapter.Redirect{
-		Env: loopback(home, "CLINE_API_KEY=dummy", "CLINE_API_BASE_URL="+baseURL),
-		Shell: func(command string, _ bool) adapter.ScriptedCall {
-			return cliagent.Scripted("run_commands", map[string]any{"commands": []string{command}})
-		},
-		MCP: mcpNamed("%s__%s"),
-	}
-}
-
-func redirectDroid(baseURL, home string) adapter.Redirect {
-	settings := text(map[string]any{"cloudSessionSync": false, "customModels": []any{map[string]any{"model": scripted, "displayName": "Scripted",
-		"baseUrl": baseURL + "/v1", "apiKey": "dummy", "provider": "generic-chat-completion-api", "maxOutputTokens": 8192}}})
-	return adapter.Redirect{
-		Env:   loopback(home, "FACTORY_API_KEY=fk-dummy", "FACTORY_DROID_AUTO_UPDATE_ENABLED=false"),
-		Files: map[string][]byte{filepath.Join(home, ".factory", "settings.json"): []byte(settings)},
-		Model: "custom:Scripted-0",
-		Shell: func(command string, _ bool) adapter.ScriptedCall {
-			return cliagent.Scripted("Execute", map[string]any{"command": command, "summary": "Run the given command", "riskLevel": "high",
-				"riskLevelReason": "It changes files."})
-		},
-		MCP: mcpNamed("%s___%s"),
-	}
-}
-
 func redirectClaude(baseURL, home string) adapter.Redirect {
 	return adapter.Redirect{
 		Env: loopback(home, "ANTHROPIC_BASE_URL="+baseURL, "ANTHROPIC_API_KEY=dummy", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",

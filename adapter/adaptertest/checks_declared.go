@@ -358,7 +358,13 @@ func usageOnce(ctx context.Context, s Subject) error {
 		return err
 	}
 	if o.result.Usage == nil || o.result.Usage.IsZero() {
+		if s.capabilities().Agent.TokensUnstated {
+			return Skip("the agent states no tokens; where its session files have them, they are read from there")
+		}
 		return errors.New("tokens were used, but none are counted")
+	}
+	if s.capabilities().Agent.TokensUnstated {
+		return errors.New("it is declared that no tokens are stated, but some are")
 	}
 	if s.capabilities().Agent.CostReported && (o.result.Cost == nil || o.result.Cost.TotalUSD == nil) {
 		return errors.New("the backend states its cost, but the result has none")

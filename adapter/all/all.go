@@ -2,12 +2,14 @@
 package all
 
 import (
-	_ "github.com/drawbar/drawbar/adapter/acp"     // registers acp
-	_ "github.com/drawbar/drawbar/adapter/claude"  // registers claude
+	_ "github.com/drawbar/drawbar/adapter/acp"    // registers acp
+	_ "github.com/drawbar/drawbar/adapter/claude" // registers claude
+	_ "github.com/drawbar/drawbar/adapter/cline"
 	_ "github.com/drawbar/drawbar/adapter/codex"   // registers codex
 	_ "github.com/drawbar/drawbar/adapter/command" // registers command
 	_ "github.com/drawbar/drawbar/adapter/copilot" // registers copilot
-	_ "github.com/drawbar/drawbar/adapter/gemini"  // registers gemini
+	_ "github.com/drawbar/drawbar/adapter/droid"
+	_ "github.com/drawbar/drawbar/adapter/gemini" // registers gemini
 	_ "github.com/drawbar/drawbar/adapter/omp"
 	_ "github.com/drawbar/drawbar/adapter/pi"   // registers pi
 	_ "github.com/drawbar/drawbar/adapter/qwen" // registers qwen

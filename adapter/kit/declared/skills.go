@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -9,6 +10,7 @@ import (
 // Folders describes where an agent reads skills and sub-agents: the folders skills and agents below its settings.
 type Folders struct {
 	Suffix      string   // of a sub-agent's file; empty for an agent without sub-agents
+	Subagents   string   // the folder of sub-agents if it is not agents
 	Also        []string // other folders with skills, in the home directory and in a project
 	AlsoProject []string // other folders in a project only
 	Note        string   // condition for those of a project
@@ -37,7 +39,7 @@ func (SkillsOf[D]) SubagentFolder(h adapter.Host, scope adapter.ConfigScope, dir
 	if t.Skills.Suffix == "" {
 		return adapter.Folder{}, false
 	}
-	f := t.folder(h, scope, dir, "agents")
+	f := t.folder(h, scope, dir, cmp.Or(t.Skills.Subagents, "agents"))
 	f.Suffix = t.Skills.Suffix
 	return f, true
 }

@@ -255,11 +255,7 @@ func (d *decoder) use(m *adapter.SessionMessage, usage jsonscan.Value) {
 		return
 	}
 	m.TokenUsage = &u.Usage
-	if u.USD > 0 && d.main {
-		sum := u.USD
-		if c := d.b.Summary.Cost; c != nil && c.TotalUSD != nil {
-			sum += *c.TotalUSD
-		}
-		d.b.Summary.Cost = &execution.Cost{TotalUSD: &sum, Source: execution.CostFromAgent}
+	if d.main {
+		d.b.AddCost(u.USD)
 	}
 }

@@ -111,6 +111,17 @@ func shorten(text string) string {
 	return strings.TrimSpace(string([]rune(text)[:maxTitle-1])) + "…"
 }
 
+// AddCost adds the agent's own price of a model call, 0 for none.
+func (b *Builder) AddCost(usd float64) {
+	if usd <= 0 {
+		return
+	}
+	if c := b.Summary.Cost; c != nil && c.TotalUSD != nil {
+		usd += *c.TotalUSD
+	}
+	b.Summary.Cost = &execution.Cost{TotalUSD: &usd, Source: execution.CostFromAgent}
+}
+
 // Unknown counts a record of a type that the decoder does not know.
 func (b *Builder) Unknown(kind string) {
 	if kind == "" {

@@ -1,0 +1,39 @@
+package cline
+
+import (
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+)
+
+// TestTools: the title of a call begins with its tool, and its output may be an error.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	if got := toolName(&acpagent.ToolCall{Title: "editor: {\"path\":\"/w/hello.txt\"}"}); got != "editor" {
+		t.Error(got)
+	}
+	if got := failedCall(&acpagent.ToolCall{Output: []byte(`{"query":"edit","result":"","error":"it exists"}`)}); got != "it exists" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestSessionCases are files that the recorded sessions lack.
+func TestSessionCases(t *testing.T) {
+	t.Parallel()
+	const file = ".cline/data/sessions/s/s.messages.json"
+	adaptertest.SessionCases(t, sessions, []adaptertest.SessionCase{
+		{Name: "results", ID: "s", Files: map[string]string{file: `{"updated_at":"2026-11-23T22:01:36Z","messages":[{"id":"1","role":"user","content":"one","ts":1795471301527},
+			{"id":"2","role":"assistant","content":[{"type":"tool_use","id":"a","name":"ls","input":{}}],"ts":1795471301528},
+			{"id":"3","role":"user","content":[{"type":"tool_result","tool_use_id":"a","name":"ls","content":[{"query":"ls","result":"x","success":true},{"query":"rm","error":"no","success":false}]}],"ts":1795471301529}]}`},
+			Want: "user: one\nassistant:  [ls {}]\ntool: ls=x\nno failed\n"},
+		{Name: "about a session", ID: "s", Files: map[string]string{file: `{"messages":[{"id":"1","role":"user","content":"<user_input mode=\"plan\">one</user_input>"}]}`,
+			".cline/data/sessions/s/s.json": `{"cwd":"/w","model":"m","started_at":"2026-11-23T22:01:36Z","parent_session_id":"p","metadata":{"title":"about one"}}`},
+			Want: "user: one\n", Check: func(t *testing.T, s adapter.Session) {
+				if s.Cwd != "/w" || s.Model != "m" || s.Parent != "p" || s.Title != "about one" || s.CreatedAt.IsZero() {
+					t.Errorf("%+v", s.SessionSummary)
+				}
+			}},
+	})
+}

@@ -1,0 +1,50 @@
+package droid
+
+import (
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent/acpgolden"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
+	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
+)
+
+// TestConformance runs the suite on the adapter with the test binary as the agent.
+func TestConformance(t *testing.T) {
+	adaptertest.Test(t, adaptertest.StandIn{
+		Command: "droid", Descriptor: Descriptor, ScenarioVar: fakeVar, StateVar: stateVar, Others: []string{"claude", "pi"},
+		Cannot: map[adaptertest.Scenario]string{adaptertest.Clarify: "the Agent Client Protocol has no questions but permissions",
+			adaptertest.Tool: "it takes no MCP servers over HTTP, and so no tools of the caller"},
+	}.Subject(t))
+}
+
+// TestGoldens replays recorded conversations.
+func TestGoldens(t *testing.T) {
+	t.Parallel()
+	acpgolden.Test(t, 2, func(*testing.T, string) acpagent.Spec { return described().Spec() })
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	adaptertest.Config(t, configSchema(), "testdata/config")
+}
+
+func sessionSubject() adaptertest.SessionSubject {
+	return adaptertest.SessionSubject{Store: sessions, Home: "testdata/session", Variable: "", Below: ".factory"}
+}
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	adaptertest.Sessions(t, sessionSubject())
+}
+
+func FuzzSessions(f *testing.F) {
+	adaptertest.FuzzSessions(f, sessionSubject(), ".factory/sessions/-w/x.jsonl", "x")
+}
+
+func TestUsageGolden(t *testing.T) {
+	usagetest.Golden(t, Adapter{}, "testdata/usage", "testdata/usage.golden", *clitest.Update)
+}
+
+func FuzzUsageLog(f *testing.F) { usagetest.Fuzz(f, Adapter{}, "testdata/usage") }

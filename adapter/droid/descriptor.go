@@ -1,0 +1,101 @@
+package droid
+
+import (
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/execution"
+)
+
+const (
+	name    = "droid"
+	version = "0.215.0"
+
+	loginHint = "start droid and log in, set FACTORY_API_KEY, or describe a model of your own in ~/.factory/settings.json"
+)
+
+func init() { adapter.Register(Descriptor) }
+
+// Descriptor describes Droid. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	d := described().Descriptor()
+	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
+	return d
+}
+
+// Adapter drives Droid. It is stateless and safe for concurrent use.
+type Adapter struct {
+	cliagent.Embedded
+	sessionfile.Store
+	declared.SkillsOf[declares]
+	declared.LoginsOf[declares]
+}
+
+// home is the folder of the settings, logins and sessions.
+var home = declared.Dir{Default: ".factory"}
+
+type declares struct{}
+
+// Table is what Droid declares.
+func (declares) Table() *declared.Table { return &table }
+
+var table = declared.Table{
+	Agent: name, Command: name, Home: home, Project: ".factory",
+	Model:  declared.Setting("", home, "settings.json", "sessionDefaultSettings", "model"),
+	Skills: declared.Folders{Suffix: ".md", Subagents: "droids"},
+	Login: &declared.LoginTable{
+		Variables: []declared.Variable{{Name: "FACTORY_API_KEY", Method: "api_key"}},
+		Stored:    declared.StoredIn(home, loginHint, "auth.v2.file", "auth.encrypted", "auth.json", "settings.json"),
+		Guidance: adapter.AuthGuidance{Provider: "Factory", LoginCommand: name, Documentation: []string{"https://docs.factory.ai/cli/droid-exec/overview"},
+			Steps: []adapter.AuthStep{{Description: "log in with the agent's own command", Command: name},
+				{Description: "or set FACTORY_API_KEY: API key of the Factory account"},
+				{Description: "or describe a model of your own in ~/.factory/settings.json, under customModels: it needs no login"}},
+			EnvVars: []adapter.AuthVariable{{Name: "FACTORY_API_KEY", Description: "API key of the Factory account"}}},
+	},
+}
+
+// New returns the adapter; zero options are for a normal program.
+func New(opts cliagent.Options) Adapter {
+	return Adapter{Embedded: described().Adapter(opts).Embedded, Store: sessions}
+}
+
+// described is how Droid speaks the Agent Client Protocol.
+func described() acpagent.Agent {
+	return acpagent.Agent{
+		About: adapter.Descriptor{Name: name, Aliases: []string{"factory-droid"}, DisplayName: "Factory Droid", Command: name, TestedVersions: []string{version},
+			Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Package: name, Command: "npm install -g " + name + "@" + version,
+				PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node"}}}},
+			Docs: "https://docs.factory.ai/cli/droid-exec/overview", Config: configSchema(), Keys: []string{"FACTORY_API_KEY"},
+			HostSignals: []string{"FACTORY_EXEC_TARGET_AUTONOMY"}, HostTraces: []string{"FACTORY_DISABLE_SETTINGS_PERSISTENCE"}},
+		Args:  []string{"exec", "--output-format", "acp"},
+		Login: acpagent.Login{Provider: "Factory", Command: name, Variables: []adapter.AuthVariable{{Name: "FACTORY_API_KEY", Description: "API key of the Factory account"}}},
+		Notes: []string{"a model of your own needs --model with the id that it offers, custom:NAME-0, and no login",
+			"it states no tokens and no prices over ACP; the tokens of a session that the run began are read from the session's files"},
+		Quirks: func(s *acpagent.Spec) { s.ToolName, s.MCPTool = toolName, mcpTool },
+		Limits: func(c *execution.Capabilities) {
+			c.Agent.TokensUnstated = true
+			c.Agent.MCPTransports = []execution.MCPTransport{execution.MCPStdio} // and so no tools of the caller
+			c.Agent.AuthFiles = []string{"~/.factory/settings.json"}
+		},
+	}
+}
+
+// toolName returns the name of a tool, the first word of a call's title.
+func toolName(c *acpagent.ToolCall) string {
+	word, _, _ := strings.Cut(c.Title, " ")
+	return strings.TrimSuffix(word, ":")
+}
+
+// mcpTool recognizes server___tool.
+func mcpTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
+	for _, s := range servers {
+		if tool, ok := strings.CutPrefix(toolName(c), s+"___"); ok && tool != "" {
+			return s, tool, true
+		}
+	}
+	return "", "", false
+}

@@ -1,0 +1,33 @@
+package droid
+
+import (
+	"encoding/json"
+	"path/filepath"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+)
+
+var _ adapter.ModelRedirector = Adapter{}
+
+// RedirectModel points Droid to another Chat Completions API by a model of one's own in settings.json.
+func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
+	settings, err := json.Marshal(map[string]any{"cloudSessionSync": false, "customModels": []any{map[string]any{"model": "scripted-model", "displayName": "Scripted",
+		"baseUrl": baseURL + "/v1", "apiKey": "dummy", "provider": "generic-chat-completion-api", "maxOutputTokens": 8192}}})
+	if err != nil {
+		panic(err) // texts and numbers always encode
+	}
+	return adapter.Redirect{
+		Env: map[string]string{"HOME": dir, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "FACTORY_API_KEY": "fk-dummy",
+			"FACTORY_DROID_AUTO_UPDATE_ENABLED": "false"},
+		Files: map[string][]byte{filepath.Join(dir, ".factory", "settings.json"): settings},
+		Model: "custom:Scripted-0",
+		Shell: func(command string, _ bool) adapter.ScriptedCall {
+			return cliagent.Scripted("Execute", map[string]any{"command": command, "summary": "Run the given command", "riskLevel": "high",
+				"riskLevelReason": "It changes files."})
+		},
+		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
+			return adapter.ScriptedCall{Name: server + "___" + tool, Input: input}
+		},
+	}
+}

@@ -1,0 +1,12 @@
+package droid
+
+import (
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
+)
+
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	clitest.TestShapes(t, map[string]clitest.Shape{"recordShape": &recordShape, "settingsShape": &settingsShape})
+}
