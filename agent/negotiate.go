@@ -194,7 +194,8 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 		refuse(a.MCP && !slices.Contains(a.MCPTransports, m.Transport), execution.ReasonToolUseUnsupported, "mcp",
 			fmt.Sprintf("the MCP transport %s of server %s (it has %s)", m.Transport, m.Name, join(a.MCPTransports)))
 	}
-	refuse(len(req.Tools) > 0 && !a.MCP && !caps.StructuredToolCalls, execution.ReasonToolUseUnsupported, "tools", "tools of the caller")
+	unserved := !a.MCP && !caps.StructuredToolCalls || a.MCP && len(a.MCPTransports) > 0 && !slices.Contains(a.MCPTransports, execution.MCPStreamableHTTP)
+	refuse(len(req.Tools) > 0 && unserved, execution.ReasonToolUseUnsupported, "tools", "tools of the caller")
 	refuse(s.ToolHook && a.RuntimeHooks.PreToolUse != execution.HookBlocking, execution.ReasonOther, "runtimeHooks.preToolUse",
 		"a hook that can deny a tool call in one run")
 	refuse(len(o.Skills) > 0 && !a.Skills, execution.ReasonOther, "skills", "skills")

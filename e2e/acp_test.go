@@ -118,9 +118,9 @@ var namedAgents = []acpAgent{
 		},
 	},
 	{
-		name: "omp",
+		name: "omp", // it asks before commands only
 		write: func(path string) string {
-			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":"A"}}`, q(path))
+			return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q("printf A > "+shellQuote(path)))
 		},
 	},
 	{
@@ -224,7 +224,7 @@ func (a acpAgent) runs(t *testing.T, command string) string {
 
 // action is what a question of the agent about a write is about.
 func (a acpAgent) action() string {
-	if a.name == "codex-acp" { // its write is a command
+	if a.name == "codex-acp" || a.name == "omp" { // its write is a command
 		return "run a command"
 	}
 	return "change files"

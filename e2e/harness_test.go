@@ -249,8 +249,11 @@ var kits = []kit{
 		write: func(p, c string) string {
 			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
 		},
-		shell:   func(c string) string { return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q(c)) },
-		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s_%s","input":%s}`, s, t, in) },
+		shell: func(c string) string { return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q(c)) },
+		mcp:   func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s_%s","input":%s}`, s, t, in) },
+		escalate: func(p string) string {
+			return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q("touch "+p))
+		},
 		givesUp: true, model: "script/scripted-other", priced: "script/scripted-model", lateUsage: true,
 		lateCost: "it states the price of the whole session; that of the first turn after a resume or fork is in the session's files only",
 	},

@@ -147,7 +147,8 @@ func toolRoundtrip(ctx context.Context, s Subject) error {
 		return execution.ToolResult{Output: call.Input}, nil
 	}
 	caps := s.capabilities()
-	if out, err := s.lacks(ctx, t, caps.ToolUse == execution.ToolsNone || !caps.Agent.MCP && !caps.StructuredToolCalls, "tools", Tool); out {
+	if out, err := s.lacks(ctx, t, caps.ToolUse == execution.ToolsNone || !caps.Agent.MCP && !caps.StructuredToolCalls ||
+		caps.Agent.MCP && len(caps.Agent.MCPTransports) > 0 && !slices.Contains(caps.Agent.MCPTransports, execution.MCPStreamableHTTP), "tools", Tool); out {
 		return err
 	}
 	o, err := t.ends(ctx, s, execution.StatusCompleted)

@@ -14,8 +14,7 @@ import (
 func TestConformance(t *testing.T) {
 	adaptertest.Test(t, adaptertest.StandIn{
 		Command: "cline", Descriptor: Descriptor, ScenarioVar: fakeVar, StateVar: stateVar, Others: []string{"claude", "pi"},
-		Cannot: map[adaptertest.Scenario]string{adaptertest.Clarify: "the Agent Client Protocol has no questions but permissions",
-			adaptertest.Tool: "it takes no MCP servers over HTTP, and so no tools of the caller"},
+		Cannot: map[adaptertest.Scenario]string{adaptertest.Clarify: "the Agent Client Protocol has no questions but permissions"},
 	}.Subject(t))
 }
 

@@ -89,7 +89,7 @@ func described() acpagent.Agent {
 			"it starts no MCP servers of a run over ACP, but those of its settings"},
 		Quirks: func(s *acpagent.Spec) { s.ToolName, s.FailedCall = toolName, failedCall },
 		Limits: func(c *execution.Capabilities) {
-			c.Agent.TokensUnstated = true
+			c.Agent.TokensUnstated, c.StructuredToolCalls = true, false
 			c.Agent.MCP, c.Agent.MCPTransports = false, nil
 			c.Agent.AuthFiles = []string{"~/.cline/data/settings/providers.json"}
 		},

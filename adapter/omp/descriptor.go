@@ -1,6 +1,7 @@
 package omp
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -73,7 +74,7 @@ func described() acpagent.Agent {
 			HostSignals: []string{"OMPCODE"}, HostTraces: []string{"OMP_RUN_ID", "OMP_SESSION_ID"}, HostCopies: []string{"CLAUDECODE"},
 			Keys: append([]string{"PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "PI_OFFLINE"}, providers...)},
 		Args: []string{"acp"},
-		Notes: []string{"its settings can allow tools for good; approval mode prompt and deny ask before every tool but those that only read, whatever they say",
+		Notes: []string{"approval mode prompt asks before commands; it writes files of the workspace unasked, and refuses other writes unasked. deny refuses all but reading",
 			"the tokens of sub-agents are not stated: they are in the session's files, which drawbar sessions cost reads"},
 		Login: acpagent.Login{Command: name},
 		Limits: func(c *execution.Capabilities) {
@@ -95,14 +96,13 @@ func described() acpagent.Agent {
 	}
 }
 
-// spawn returns the command line. Without everything allowed, Oh My Pi asks before every tool that does not only read.
+// approvals are Oh My Pi's approval modes. Over the protocol it asks before commands only: what else its mode does not allow, it
+// refuses unasked, because the protocol lacks the dialog that it would ask in.
+var approvals = map[execution.ApprovalMode]string{execution.ApprovalYolo: "yolo", execution.ApprovalPrompt: "write", execution.ApprovalDeny: "always-ask"}
+
+// spawn returns the command line.
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
-	args := []string{"acp"}
-	if l.Request.Run.ApprovalMode == execution.ApprovalYolo {
-		args = append(args, "--approval-mode", "yolo")
-	} else {
-		args = append(args, "--approval-mode", "always-ask")
-	}
+	args := []string{"acp", "--approval-mode", approvals[cmp.Or(l.Request.Run.ApprovalMode, execution.ApprovalPrompt)]}
 	replace, added := cliagent.Instructions(l.Request)
 	if replace != "" {
 		args = append(args, "--system-prompt", l.File("system-prompt.md", []byte(replace)))

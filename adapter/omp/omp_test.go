@@ -66,7 +66,7 @@ func TestSpawn(t *testing.T) {
 		}
 		return inv.Args
 	}
-	for mode, want := range map[execution.ApprovalMode]string{"": "always-ask", execution.ApprovalPrompt: "always-ask", execution.ApprovalDeny: "always-ask", execution.ApprovalYolo: "yolo"} {
+	for mode, want := range map[execution.ApprovalMode]string{"": "write", execution.ApprovalPrompt: "write", execution.ApprovalDeny: "always-ask", execution.ApprovalYolo: "yolo"} {
 		if got := spawned(execution.RunOptions{ApprovalMode: mode}, ""); !slices.Equal(got, []string{"acp", "--approval-mode", want}) {
 			t.Errorf("%q: %q", mode, got)
 		}
