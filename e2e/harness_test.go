@@ -249,8 +249,10 @@ var kits = []kit{
 		write: func(p, c string) string {
 			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
 		},
-		shell: func(c string) string { return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q(c)) },
-		mcp:   func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s_%s","input":%s}`, s, t, in) },
+		shell: func(c string) string { // its shell has programs such as tail built in
+			return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q("sh -c "+shellQuote(c)))
+		},
+		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s_%s","input":%s}`, s, t, in) },
 		escalate: func(p string) string {
 			return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q("touch "+p))
 		},

@@ -74,7 +74,7 @@ func described() acpagent.Agent {
 			HostSignals: []string{"OMPCODE"}, HostTraces: []string{"OMP_RUN_ID", "OMP_SESSION_ID"}, HostCopies: []string{"CLAUDECODE"},
 			Keys: append([]string{"PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "PI_OFFLINE"}, providers...)},
 		Args: []string{"acp"},
-		Notes: []string{"approval mode prompt asks before commands; it writes files of the workspace unasked, and refuses other writes unasked. deny refuses all but reading",
+		Notes: []string{"approval mode prompt asks before commands; it writes files of the workspace unasked, and refuses other writes unasked. deny, or a run in which nobody can be asked, refuses all but reading",
 			"the tokens of sub-agents are not stated: they are in the session's files, which drawbar sessions cost reads"},
 		Login: acpagent.Login{Command: name},
 		Limits: func(c *execution.Capabilities) {
@@ -102,7 +102,11 @@ var approvals = map[execution.ApprovalMode]string{execution.ApprovalYolo: "yolo"
 
 // spawn returns the command line.
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
-	args := []string{"acp", "--approval-mode", approvals[cmp.Or(l.Request.Run.ApprovalMode, execution.ApprovalPrompt)]}
+	mode := cmp.Or(l.Request.Run.ApprovalMode, execution.ApprovalPrompt)
+	if mode == execution.ApprovalPrompt && !l.Request.Run.Interactive { // nobody is there to be asked
+		mode = execution.ApprovalDeny
+	}
+	args := []string{"acp", "--approval-mode", approvals[mode]}
 	replace, added := cliagent.Instructions(l.Request)
 	if replace != "" {
 		args = append(args, "--system-prompt", l.File("system-prompt.md", []byte(replace)))

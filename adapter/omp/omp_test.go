@@ -66,9 +66,16 @@ func TestSpawn(t *testing.T) {
 		}
 		return inv.Args
 	}
-	for mode, want := range map[execution.ApprovalMode]string{"": "write", execution.ApprovalPrompt: "write", execution.ApprovalDeny: "always-ask", execution.ApprovalYolo: "yolo"} {
-		if got := spawned(execution.RunOptions{ApprovalMode: mode}, ""); !slices.Equal(got, []string{"acp", "--approval-mode", want}) {
-			t.Errorf("%q: %q", mode, got)
+	for _, tt := range []struct {
+		mode  execution.ApprovalMode
+		asked bool
+		want  string
+	}{
+		{"", true, "write"}, {execution.ApprovalPrompt, true, "write"}, {"", false, "always-ask"}, {execution.ApprovalPrompt, false, "always-ask"},
+		{execution.ApprovalDeny, true, "always-ask"}, {execution.ApprovalYolo, false, "yolo"}, {execution.ApprovalYolo, true, "yolo"},
+	} {
+		if got := spawned(execution.RunOptions{ApprovalMode: tt.mode, Interactive: tt.asked}, ""); !slices.Equal(got, []string{"acp", "--approval-mode", tt.want}) {
+			t.Errorf("%+v: %q", tt, got)
 		}
 	}
 	for mode, want := range map[execution.SystemPromptMode]string{execution.SystemPromptAppend: "--append-system-prompt", execution.SystemPromptReplace: "--system-prompt"} {
