@@ -213,7 +213,7 @@ func beginning(h adapter.Host, file string) (project string, began int64) {
 	if err != nil {
 		return "", 0
 	}
-	defer r.Close() //nolint:errcheck // read only
+	defer r.Close()
 	head, _ := io.ReadAll(io.LimitReader(r, maxHead))
 	for line := range strings.Lines(string(head)) {
 		var v recordForm
