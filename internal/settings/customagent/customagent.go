@@ -52,14 +52,17 @@ func Load(cfg *config.Config, store trust.Store) catalog.Declared {
 // finder finds external adapters outside the project: the configuration's, or else the repository. The programs in a home directory are
 // the user's, also when it is a project.
 func finder(dirs config.Dirs) catalog.Finder {
-	s := external.Search{Host: adapter.OSHost(cliagent.Spawn), Environ: os.Environ(), Project: dirs.Root}
+	s := external.Search{Host: adapter.OSHost(cliagent.Spawn), Environ: os.Environ()}
+	if dirs.Found {
+		s.Project = dirs.Root
+	}
 	for dir := dirs.Root; !dirs.Found && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			s.Project = dir
 			break
 		}
 	}
-	if same(s.Project, s.Host.Home) {
+	if s.Project != "" && same(s.Project, s.Host.Home) {
 		s.Project = ""
 	}
 	return s
