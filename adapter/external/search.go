@@ -56,7 +56,7 @@ func (s Search) List() (found []adapter.Descriptor, passed []string) {
 		}
 		have[name] = true
 		why := s.passOver(p.Path)
-		if !isName(name) {
+		if !IsName(name) {
 			why = fmt.Sprintf("%q is not a valid agent name", name)
 		}
 		if why != "" {

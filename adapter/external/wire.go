@@ -99,8 +99,8 @@ type Agent struct {
 	Keys         []string          `json:"keys,omitempty"` // variables of the agent's login, kept in a minimal environment
 }
 
-// isName reports whether an agent can have a name.
-func isName(name string) bool {
+// IsName reports whether an agent can have a name.
+func IsName(name string) bool {
 	return len(name) > 0 && len(name) <= 64 && name[0] >= 'a' && name[0] <= 'z' && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
@@ -118,7 +118,7 @@ func readIntroduction(b []byte, strict bool) (in Introduction, err error) {
 	switch {
 	case in.ProtocolVersion != ProtocolVersion:
 		return in, fmt.Errorf("it speaks version %d of the protocol, this Drawbar version %d", in.ProtocolVersion, ProtocolVersion)
-	case !isName(in.Agent.Name):
+	case !IsName(in.Agent.Name):
 		return in, fmt.Errorf("its reply to initialize has the agent name %.80q; want lower-case letters, digits and -", in.Agent.Name)
 	case in.Capabilities.Stated().Agent.RuntimeHooks != hooks:
 		return in, fmt.Errorf("it declares runtimeHooks, which an external adapter cannot have")

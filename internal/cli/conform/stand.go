@@ -179,8 +179,7 @@ func (s *stand) limit(o *options) error {
 func usual(baseURL, home string) adapter.Redirect {
 	const key = "dummy-key-not-real"
 	return adapter.Redirect{Env: map[string]string{"HOME": home, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1",
-		"ANTHROPIC_BASE_URL": baseURL, "ANTHROPIC_API_KEY": key, "OPENAI_BASE_URL": baseURL + "/v1", "OPENAI_API_BASE": baseURL + "/v1", "OPENAI_API_KEY": key,
-		"GOOGLE_GEMINI_BASE_URL": baseURL, "GEMINI_API_KEY": key}}
+		"ANTHROPIC_BASE_URL": baseURL, "ANTHROPIC_API_KEY": key, "OPENAI_BASE_URL": baseURL + "/v1", "OPENAI_API_BASE": baseURL + "/v1", "OPENAI_API_KEY": key}}
 }
 
 // stand is the agent's private environment, with a scripted model per request.
