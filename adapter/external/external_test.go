@@ -159,6 +159,11 @@ func TestBadEvents(t *testing.T) {
 			t.Errorf("%s: %s, reported %v", told, res.Status, said)
 		}
 	}
+	// A program whose question is lost would wait for ever.
+	res, _ := run(t, `tells {"jsonrpc":"2.0","method":"event","params":{"type":"may_i","interactionId":"q1"}}`, nil, nil)
+	if res.Error == nil || res.Error.ErrorCode() != execution.CodeInvalidOutput || !strings.Contains(res.Error.Message, "may_i") {
+		t.Errorf("a question of an unknown type: %s %+v", res.Status, res.Error)
+	}
 	if res, _ := run(t, "tells chatter", nil, nil); res.Status != execution.StatusCompleted || res.UnknownLines != 1 {
 		t.Errorf("a line that is no message: %s, %d unknown lines", res.Status, res.UnknownLines)
 	}

@@ -114,6 +114,10 @@ func (p *parser) errorf(code execution.ErrorCode, format string, args ...any) *e
 // event emits an event of the program.
 func (p *parser) event(params json.RawMessage, s *cliagent.Sink) {
 	e, err := readEvent(params)
+	if err != nil && bytes.Contains(params, []byte(`"interactionId"`)) { // the program would wait for an answer that cannot come
+		s.Fail(p.errorf(execution.CodeInvalidOutput, "a question cannot be read: %w", err))
+		return
+	}
 	if err != nil {
 		s.Emit(execution.ErrorEvent{Code: execution.CodeParse, Recoverable: true, Message: p.errorf(execution.CodeParse, "an event is left out: %w", err).Message})
 		return
