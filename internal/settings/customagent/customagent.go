@@ -23,7 +23,7 @@ import (
 // Load returns the custom agents of a configuration, those that are refused, and how external adapters are found. It reads the trust
 // store only if it is needed.
 func Load(cfg *config.Config, store trust.Store) catalog.Declared {
-	d := catalog.Declared{Refused: map[string]error{}, Finder: finder(cfg.Dirs())}
+	d := catalog.Declared{Refused: map[string]error{}, Finder: finder{cfg.Dirs()}}
 	have := map[string]bool{}
 	for _, a := range cfg.CustomAgents() {
 		if have[a.Name] {
@@ -50,16 +50,21 @@ func Load(cfg *config.Config, store trust.Store) catalog.Declared {
 }
 
 // finder finds external adapters outside the project: the configuration's, or else the repository. The programs in a home directory are
-// the user's, also when it is a project.
-func finder(dirs config.Dirs) catalog.Finder {
+// the user's, also when it is a project. It looks at nothing before it is asked, because most commands never ask.
+type finder struct{ dirs config.Dirs }
+
+func (f finder) Find(name string) (adapter.Descriptor, error) { return f.search().Find(name) }
+
+func (f finder) List() ([]adapter.Descriptor, []string) { return f.search().List() }
+
+func (f finder) search() external.Search {
 	s := external.Search{Host: adapter.OSHost(cliagent.Spawn), Environ: os.Environ()}
-	if dirs.Found {
-		s.Project = dirs.Root
+	if f.dirs.Found {
+		s.Project = f.dirs.Root
 	}
-	for dir := dirs.Root; !dirs.Found && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+	for dir := f.dirs.Root; s.Project == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			s.Project = dir
-			break
 		}
 	}
 	if s.Project != "" && same(s.Project, s.Host.Home) {
