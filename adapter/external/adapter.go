@@ -50,7 +50,8 @@ func introduce(ctx context.Context, h adapter.Host, command []string, strict boo
 	case ctx.Err() != nil:
 		return Introduction{}, err
 	case limited.Err() != nil:
-		return Introduction{}, refuse(execution.CodeTimeout, "it did not answer initialize and exit at the end of its input within %v", describeLimit).
+		return Introduction{}, refuse(execution.CodeTimeout, "it did not answer initialize and exit at the end of its input within %v",
+			describeLimit).
 			WithHint("the program must exit when its standard input ends")
 	case err != nil:
 		return Introduction{}, refuse(execution.CodeSpawn, "%w", err)

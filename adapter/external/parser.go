@@ -119,7 +119,8 @@ func (p *parser) event(params json.RawMessage, s *cliagent.Sink) {
 		return
 	}
 	if err != nil {
-		s.Emit(execution.ErrorEvent{Code: execution.CodeParse, Recoverable: true, Message: p.errorf(execution.CodeParse, "an event is left out: %w", err).Message})
+		s.Emit(execution.ErrorEvent{Code: execution.CodeParse, Recoverable: true,
+			Message: p.errorf(execution.CodeParse, "an event is left out: %w", err).Message})
 		return
 	}
 	if _, ended := e.Body.(execution.TurnEnd); ended && e.Parent == "" && p.waits {
@@ -152,7 +153,8 @@ func (p *parser) reply(m message, src process.Stream, line []byte, s *cliagent.S
 	case c.say != "":
 		s.Emit(execution.InputCancelled{ID: c.say, Reason: cmp.Or(m.Error.Message, "the adapter refused the message")})
 	default:
-		s.Emit(execution.ErrorEvent{Code: m.Error.code(), Message: p.errorf(m.Error.code(), "%s: %s", c.method, m.Error.Message).Message, Recoverable: true})
+		s.Emit(execution.ErrorEvent{Code: m.Error.code(), Recoverable: true,
+			Message: p.errorf(m.Error.code(), "%s: %s", c.method, m.Error.Message).Message})
 	}
 }
 
@@ -207,7 +209,8 @@ func (p *parser) negotiated(m message, s *cliagent.Sink) {
 func (p *parser) ended(m message, s *cliagent.Sink) {
 	var err error
 	if m.Error != nil {
-		p.result = execution.Result{Status: execution.StatusFailed, Error: execution.NewResultError(m.Error.code(), cmp.Or(m.Error.Message, p.name+" failed"))}
+		p.result = execution.Result{Status: execution.StatusFailed,
+			Error: execution.NewResultError(m.Error.code(), cmp.Or(m.Error.Message, p.name+" failed"))}
 	} else if p.result, err = readResult(m.Result); err != nil {
 		e := p.errorf(execution.CodeInvalidOutput, "%w", err)
 		p.result = execution.Result{Status: execution.StatusFailed, Error: execution.NewResultError(e.Code, e.Message)}
@@ -252,7 +255,8 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 			WithHint("run it by hand and type: %s", bytes.TrimSpace(initialize(1))))
 		return
 	}
-	s.Emit(execution.Debug{Level: execution.DebugWarn, Message: fmt.Sprintf("%s did not end the interrupted turn within %v: it is stopped", p.name, interruptLimit)})
+	s.Emit(execution.Debug{Level: execution.DebugWarn,
+		Message: fmt.Sprintf("%s did not end the interrupted turn within %v: it is stopped", p.name, interruptLimit)})
 	p.result = execution.Result{Status: execution.StatusFailed, ExitReason: execution.ExitInterrupted,
 		Error: execution.NewResultError(execution.CodeInterrupted, "the turn was interrupted")}
 	s.Done()

@@ -36,7 +36,8 @@ type row struct {
 func New(app *cli.App) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use: "conform [AGENT] [--command PROGRAM] [-- COMMAND ARGS...]", Short: "Run the conformance suite against an installed agent, with a scripted model",
+		Use:   "conform [AGENT] [--command PROGRAM] [-- COMMAND ARGS...]",
+		Short: "Run the conformance suite against an installed agent, with a scripted model",
 		Long: `Run the conformance suite against an installed agent. The model is a script on this machine: no login, no cost. Checks that an
 installed program cannot trigger are skipped, with the reason.
 
