@@ -28,7 +28,7 @@ type Descriptor struct {
 	HostMetadata   map[string]string // such variables by the information they contain: sessionId, version, projectDir
 	Keys           []string          // variables needed for the agent's login; kept in a minimal environment
 	Docs           string            // URL of the vendor's documentation
-	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing
+	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing; or ProtocolExternal
 	Documented     string            // URL of the document that the adapter follows; set if it was never exercised with the agent's program
 	New            func() Adapter
 }
@@ -36,14 +36,19 @@ type Descriptor struct {
 // ProtocolACP is the Descriptor.Protocol of an agent that is reached over the Agent Client Protocol alone.
 const ProtocolACP = "ACP"
 
+// ProtocolExternal is the Descriptor.Protocol of an agent whose adapter is a program of its own (package adapter/external).
+const ProtocolExternal = "external"
+
 // NotExercised describes an agent whose adapter follows documents, see Descriptor.Documented.
 const NotExercised = "documented, not exercised"
 
-// Kind describes how an agent is reached: "own adapter", "over ACP", or NotExercised.
+// Kind describes how an agent is reached: "own adapter", "over ACP", "external adapter", or NotExercised.
 func (d Descriptor) Kind() string {
 	switch {
 	case d.Documented != "":
 		return NotExercised
+	case d.Protocol == ProtocolExternal:
+		return "external adapter"
 	case d.Protocol != "":
 		return "over " + d.Protocol
 	}

@@ -86,7 +86,10 @@ func (r *Registry) Detect(ctx context.Context, name string) (*InstalledInfo, err
 	rec := r.find(name)
 	r.mu.Unlock()
 	if rec == nil {
-		return nil, nil
+		var err error
+		if rec, err = r.lookup(name); err != nil {
+			return nil, nil //nolint:nilerr // an unknown agent
+		}
 	}
 	info, err := r.detect(ctx, rec)
 	if err != nil {
@@ -111,8 +114,12 @@ func (r *Registry) Installed(ctx context.Context) []InstalledInfo {
 // agent, on the caller's goroutine, and returns after the last call.
 func (r *Registry) DetectEach(ctx context.Context, fn func(InstalledInfo)) {
 	records := r.records()
+	external, _ := r.External()
+	external = slices.DeleteFunc(external, func(i Info) bool {
+		return slices.ContainsFunc(records, func(rec *record) bool { return rec.descriptor.Name == i.Agent })
+	})
 	ctx, cancel := context.WithCancel(ctx)
-	answers := make(chan InstalledInfo, len(records)) // room for every answer: no sender blocks
+	answers := make(chan InstalledInfo, len(records)+len(external)) // room for every answer: no sender blocks
 	var wg sync.WaitGroup
 	defer wg.Wait() // after cancel, so that no goroutine remains if fn panics
 	defer cancel()
@@ -126,9 +133,26 @@ func (r *Registry) DetectEach(ctx context.Context, fn func(InstalledInfo)) {
 			answers <- info
 		})
 	}
-	for range records {
+	for _, i := range external {
+		wg.Go(func() { answers <- r.detectExternal(ctx, i) })
+	}
+	for range cap(answers) {
 		fn(<-answers)
 	}
+}
+
+// detectExternal detects an agent that the Finder listed; its program may not be what it says.
+func (r *Registry) detectExternal(ctx context.Context, i Info) InstalledInfo {
+	info := InstalledInfo{Agent: i.Agent, CLIPath: i.Command, AuthState: adapter.AuthUnknown}
+	rec, err := r.lookup(i.Agent)
+	if err == nil {
+		var found InstalledInfo
+		if found, err = r.detect(ctx, rec); err == nil {
+			return found
+		}
+	}
+	info.Notes = clip(err.Error())
+	return info
 }
 
 // Invalidate discards what is known of an agent's installation, so that the next Detect probes again, even

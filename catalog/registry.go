@@ -5,7 +5,9 @@ package catalog
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -24,6 +26,7 @@ const (
 	SourceBuiltin       Source = "built-in"
 	SourcePlugin        Source = "plugin"
 	SourceConfiguration Source = "configuration"
+	SourceExternal      Source = "external"
 )
 
 // Registry finds agents by name. It is a lookup table, not an owner: what Get returned stays usable after the
@@ -37,6 +40,7 @@ type Registry struct {
 	running  map[*detection]struct{}
 	refused  map[string]error // names that cannot be used, and why
 	broken   error            // why the configuration's agents are not known
+	finder   Finder           // nil for none
 	warnings []string         // about agents of the configuration
 }
 
@@ -47,6 +51,16 @@ type Declared struct {
 	// Broken is why the configuration cannot be read: the error of unknown names.
 	Broken   error
 	Warnings []string // about agents that are ignored
+	Finder   Finder   // asked for names that are otherwise unknown; nil for none
+}
+
+// Finder finds agents that are not registered, such as programs on PATH. It is safe for concurrent use.
+type Finder interface {
+	// Find describes the agent of a name and may start its program. The error matches fs.ErrNotExist if there is none.
+	Find(name string) (adapter.Descriptor, error)
+	// List returns the agents that Find would find, with name, command and protocol only, and why others are passed over.
+	// It starts nothing.
+	List() (found []adapter.Descriptor, passed []string)
 }
 
 // Declare adds the agents of a configuration. One that is invalid, or whose name another agent has, is refused when it is
@@ -54,7 +68,7 @@ type Declared struct {
 func (r *Registry) Declare(declared Declared) {
 	for _, d := range declared.Agents {
 		d = d.Clone()
-		if _, err := r.lookup(d.Name); err == nil {
+		if _, err := r.registered(d.Name); err == nil {
 			e := execution.Errorf(execution.CodeConfig, "the configuration describes an agent %s, which is the name of a built-in one", d.Name)
 			r.refuse(d.Name, e.WithHint("give it another name in the configuration"))
 			continue
@@ -70,7 +84,39 @@ func (r *Registry) Declare(declared Declared) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.broken, r.warnings = declared.Broken, declared.Warnings
+	r.broken, r.warnings, r.finder = declared.Broken, declared.Warnings, declared.Finder
+}
+
+// External lists the agents of the Finder, and says why others are passed over: registered agents win. It starts nothing.
+func (r *Registry) External() (list []Info, passed []string) {
+	if r.finder == nil {
+		return nil, nil
+	}
+	found, passed := r.finder.List()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range found {
+		if rec := r.find(d.Name); rec != nil && rec.source != SourceExternal {
+			passed = append(passed, fmt.Sprintf("%s is not used: the name %s belongs to an agent from another source (%s)", d.Command, d.Name, rec.source))
+			continue
+		}
+		d = d.Clone()
+		list = append(list, Info{Agent: d.Name, DisplayName: d.DisplayName, Command: d.Command, Source: SourceExternal, Kind: d.Kind(), Protocol: d.Protocol})
+	}
+	return list, passed
+}
+
+// findExternal asks the Finder for an agent and registers it.
+func (r *Registry) findExternal(name string) (*record, error) {
+	d, err := r.finder.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	d = d.Clone()
+	var f faults
+	a := f.validate(d)
+	rec := &record{descriptor: d, source: SourceExternal, made: func() (adapter.Adapter, error) { return a, nil }}
+	return rec, r.register(rec, f)
 }
 
 // Problems says which agents of the configuration cannot be used, and why.
@@ -313,6 +359,23 @@ func (r *Registry) Models(name string) ([]execution.Model, error) {
 }
 
 func (r *Registry) lookup(name string) (*record, error) {
+	rec, err := r.registered(name)
+	plain := strings.ToLower(strings.TrimSpace(name))
+	if rec != nil || r.finder == nil || !isName(plain, 64) || execution.CodeOf(err) != execution.CodeUnknownAgent {
+		return rec, err
+	}
+	found, why := r.findExternal(plain)
+	switch {
+	case why == nil:
+		return found, nil
+	case errors.Is(why, fs.ErrNotExist) && execution.CodeOf(why) == execution.CodeInternal: // no program, not one that fails to start
+		return nil, err
+	}
+	return nil, why
+}
+
+// registered is lookup without the Finder.
+func (r *Registry) registered(name string) (*record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if why := r.refused[strings.ToLower(strings.TrimSpace(name))]; why != nil {

@@ -33,6 +33,12 @@ const (
 	Connect   Scenario = "connect"   // calls a tool of the MCP server of its request
 )
 
+// Scenarios lists all scenarios.
+func Scenarios() []Scenario {
+	return []Scenario{Simple, Tool, Clarify, Approval, Fail, Crash, Malformed, Missing, Hang, Stubborn, Long, Remember, Talk, Steps, Spend, Think, Structure,
+		Attach, Connect}
+}
+
 // Subject is an adapter under test: a fake agent in memory, a process, or an installed agent.
 type Subject struct {
 	// Backend returns a new instance of the backend; all of them are the same backend.

@@ -44,6 +44,8 @@ func blocks(t *testing.T, page string) []block {
 	return list
 }
 
+const typescriptPage = "external-adapters-typescript.md"
+
 // TestTutorials runs the pages as a reader does: every block that says sh goes to one shell, in order, and every line of a block
 // that says text must be among what the commands before it printed. "..." in it stands for anything.
 func TestTutorials(t *testing.T) {
@@ -55,9 +57,12 @@ func TestTutorials(t *testing.T) {
 			t.Skipf("SKIPPED: the pages need %s", program)
 		}
 	}
-	for page, least := range map[string]int{"quickstart.md": 5, "governed-run.md": 15, "agents-of-your-own.md": 6} {
+	for page, least := range map[string]int{"quickstart.md": 5, "governed-run.md": 15, "agents-of-your-own.md": 6, "external-adapters.md": 5, typescriptPage: 3} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
+			if err := exec.Command("node", "-e", "process.exit(process.features.typescript ? 0 : 1)").Run(); page == typescriptPage && err != nil {
+				t.Skipf("SKIPPED: the page needs a node that runs TypeScript: %v", err)
+			}
 			dir := t.TempDir()
 			env := stage(t, dir)
 			// One shell after the other, with what the last one left in its folder and its variables.

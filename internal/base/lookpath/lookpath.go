@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -22,6 +24,40 @@ func In(env []string, dir, command string) (string, error) {
 	}
 	return search{windows: runtime.GOOS == "windows", dir: dir, path: variable(env, "PATH"), home: variable(env, home),
 		extensions: variable(env, "PATHEXT"), check: executable}.find(command)
+}
+
+// Program is a program on the search path.
+type Program struct {
+	Name string // without an extension of PATHEXT
+	Path string
+}
+
+// Prefixed returns the programs on the PATH of an environment whose names begin with prefix, in the order of PATH. Relative
+// and empty elements, and directories that cannot be read, are skipped.
+func Prefixed(env []string, prefix string) []Program {
+	s := search{windows: runtime.GOOS == "windows", path: variable(env, "PATH"), extensions: variable(env, "PATHEXT"), check: executable}
+	return s.prefixed(prefix, os.ReadDir)
+}
+
+func (l search) prefixed(prefix string, list func(dir string) ([]fs.DirEntry, error)) (found []Program) {
+	for _, dir := range directories(l.path, l.windows) {
+		entries, err := list(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			file := dir + e.Name()
+			if !strings.HasPrefix(e.Name(), prefix) || !slices.Contains(l.candidates(file), file) || l.check(file) != nil {
+				continue
+			}
+			name := e.Name()
+			if l.windows {
+				name = strings.TrimSuffix(name, filepath.Ext(name))
+			}
+			found = append(found, Program{name, file})
+		}
+	}
+	return found
 }
 
 // variable returns the last value of a variable; names are case-insensitive on Windows.

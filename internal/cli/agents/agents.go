@@ -16,6 +16,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/host"
 	"github.com/drawbar/drawbar/internal/cli/install"
 	"github.com/drawbar/drawbar/internal/cli/negotiate"
+	"github.com/drawbar/drawbar/internal/cli/newadapter"
 	"github.com/spf13/cobra"
 )
 
@@ -27,7 +28,7 @@ func New(app *cli.App) *cobra.Command {
 		newList(app),
 		&cobra.Command{Use: "show AGENT", Short: "Show an agent's capabilities and installation", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0]) }},
-		newMatrix(app), NewDetect(app), negotiate.New(app), conform.New(app), host.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app),
+		newMatrix(app), NewDetect(app), negotiate.New(app), conform.New(app), host.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app), newadapter.New(app),
 	)
 	cmd.AddCommand(customagent.Commands(app)...)
 	return cmd
@@ -43,7 +44,7 @@ func newList(app *cli.App) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{Use: "list", Short: "List the agents that Drawbar supports",
 		Long: "List the agents that Drawbar supports: those with an adapter of their own, and of those that it reaches over the Agent Client " +
-			"Protocol alone the ones whose program is installed.",
+			"Protocol alone the ones whose program is installed. External adapters are programs named drawbar-adapter-AGENT on PATH.",
 		Args: cli.Args(cobra.NoArgs), RunE: func(*cobra.Command, []string) error { return list(app, all) }}
 	cmd.Flags().BoolVar(&all, "all", false, "include agents over ACP that are not installed")
 	return cmd
@@ -60,13 +61,16 @@ func list(app *cli.App, all bool) error {
 	if all {
 		infos, hidden = every, 0
 	}
+	external, passed := c.Adapters().External()
+	infos = append(infos, external...)
+	slices.SortStableFunc(infos, func(a, b catalog.Info) int { return strings.Compare(a.Agent, b.Agent) })
 	return app.Answer(infos, func() {
 		w := app.Table("AGENT", "NAME", "COMMAND", "MINIMUM", "KIND", "SOURCE")
 		for _, i := range infos {
 			w.Row(i.Agent, i.DisplayName, i.Command, i.MinVersion, i.Kind, i.Source)
 		}
 		w.Flush()
-		for _, why := range c.Adapters().Problems() {
+		for _, why := range slices.Concat(c.Adapters().Problems(), passed) {
 			app.Warnf("%s", why)
 		}
 		if hidden > 0 {
@@ -192,8 +196,10 @@ func detect(ctx context.Context, app *cli.App, names []string) error {
 		return err
 	}
 	var found []catalog.InstalledInfo
+	var passed []string
 	if len(names) == 0 {
 		found = c.Adapters().Installed(ctx)
+		_, passed = c.Adapters().External()
 	}
 	for _, name := range names {
 		info, err := c.Adapters().Detect(ctx, name)
@@ -218,6 +224,9 @@ func detect(ctx context.Context, app *cli.App, names []string) error {
 			w.Row(i.Agent, i.Installed, version, i.AuthState, i.CLIPath)
 		}
 		w.Flush()
+		for _, why := range passed {
+			app.Warnf("%s", why)
+		}
 		for _, i := range found {
 			if i.Notes != "" {
 				app.Notef("%s: %s", i.Agent, i.Notes)

@@ -3,7 +3,6 @@
 package conform
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,13 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/agent"
-	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
@@ -26,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// row is the outcome of a check.
 type row struct {
 	Check   string              `json:"check"`
 	Spec    string              `json:"spec"`
@@ -36,129 +34,83 @@ type row struct {
 
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
-	var only string
+	var o options
 	cmd := &cobra.Command{
-		Use: "conform AGENT", Short: "Run the conformance suite against an installed agent, with a scripted model",
-		Long: "Run the conformance suite against an installed agent. The model is a script on this machine: no login, no cost. " +
-			"Checks that an installed program cannot trigger are skipped, with the reason.",
-		Args: cli.Args(cobra.ExactArgs(1)),
+		Use:   "conform [AGENT] [--command PROGRAM] [-- COMMAND ARGS...]",
+		Short: "Run the conformance suite against an installed agent, with a scripted model",
+		Long: `Run the conformance suite against an installed agent. The model is a script on this machine: no login, no cost. Checks that an
+installed program cannot trigger are skipped, with the reason.
+
+acp -- COMMAND checks any program that speaks the Agent Client Protocol, and --command an external adapter that is not on PATH yet.
+Such a program, and an agent of your configuration, finds the scripted model in the usual variables, such as OPENAI_BASE_URL, or plays
+the scenarios itself: it gets the message "conformance: SCENARIO". An external adapter lists the scenarios that it plays in its reply
+to initialize; --plays lists them for the others.`,
+		Example: `  drawbar conform claude
+  drawbar conform acp -- my-agent --acp
+  drawbar conform --command ./drawbar-adapter-mine --format junit > report.xml
+  drawbar conform --command node -- ./adapter.ts`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			e, err := app.Agent(args[0])
-			if err != nil {
+			if err := o.check(app, cmd, args); err != nil {
 				return err
 			}
-			if at := e.Descriptor.Documented; at != "" {
-				app.Notef("%s: %s, its adapter follows %s", e.Descriptor.Name, adapter.NotExercised, at)
-			}
-			c, err := app.Client()
-			if err != nil {
-				return err
-			}
-			info, err := c.Detect(cmd.Context(), e.Descriptor.Name)
-			if err != nil {
-				return err
-			}
-			if info == nil || !info.Installed {
-				missing := execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: program %s was not found", e.Descriptor.DisplayName, e.Descriptor.Command)
-				if m, err := c.Adapters().InstallInstructions(e.Descriptor.Name, ""); err == nil && len(m) > 0 {
-					return missing.WithHint("%s", cmp.Or(m[0].Command, m[0].Notes))
-				}
-				return missing
-			}
-			s, err := newStand(app, e)
+			s, err := o.open(cmd.Context(), app)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, s.close()) }()
-			return s.run(cmd.Context(), only)
+			return s.run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&only, "check", "", "run only the checks whose name contains this text")
+	cmd.Flags().StringVar(&o.only, "check", "", "run only the checks whose name contains this text")
+	cmd.Flags().StringVar(&o.program, "command", "", "external adapter to check: a `PROGRAM`, its arguments after --")
+	cmd.Flags().StringSliceVar(&o.plays, "plays", nil, "scenarios that the program plays itself, with commas")
+	cmd.Flags().StringVar(&o.format, "format", text, "format of the report: text, json or junit")
 	return cmd
-}
-
-// stand is the agent's private environment, with a scripted model per request.
-type stand struct {
-	app      *cli.App
-	entry    catalog.Entry
-	redirect adapter.ModelRedirector
-	dir      string
-	mu       sync.Mutex
-	models   []*modelserver.Running
-	failure  error
-}
-
-func newStand(app *cli.App, e catalog.Entry) (*stand, error) {
-	r, ok := adapter.As[adapter.ModelRedirector](e.Adapter)
-	if !ok {
-		return nil, execution.Errorf(execution.CodeCapability, "%s cannot use a scripted model, so the suite cannot run against it", e.Descriptor.Name)
-	}
-	dir, err := os.MkdirTemp("", "drawbar-conform-*")
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range []string{"home", "work", "empty"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			return nil, errors.Join(err, os.RemoveAll(dir))
-		}
-	}
-	return &stand{app: app, entry: e, redirect: r, dir: dir}, nil
-}
-
-func (s *stand) close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err := s.failure
-	for _, m := range s.models {
-		err = errors.Join(err, m.Close())
-	}
-	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
 const marker = "DRAWBAR_CONFORM"
 
-func (s *stand) run(ctx context.Context, only string) error {
+func (s *stand) run(ctx context.Context, o options) error {
 	subject := s.subject()
 	rows := []row{}
 	failures := 0
 	for _, check := range adaptertest.Suite() {
-		if !strings.Contains(check.Name, only) {
+		if !strings.Contains(check.Name, o.only) {
 			continue
 		}
-		o := adaptertest.RunOne(ctx, subject, check)
-		if o.Verdict == adaptertest.Failing {
+		out := adaptertest.RunOne(ctx, subject, check)
+		if out.Verdict == adaptertest.Failing {
 			failures++
 		}
-		rows = append(rows, row{check.Name, check.Spec, o.Verdict, o.Message, o.Elapsed.Milliseconds()})
-		if !s.app.JSON {
-			line := fmt.Sprintf("%-5s %-34s %6.1fs", o.Verdict, check.Name, o.Elapsed.Seconds())
-			if o.Message != "" {
-				line += "  " + o.Message
+		rows = append(rows, row{check.Name, check.Spec, out.Verdict, out.Message, out.Elapsed.Milliseconds()})
+		if o.format == text {
+			line := fmt.Sprintf("%-5s %-34s %6.1fs", out.Verdict, check.Name, out.Elapsed.Seconds())
+			if out.Message != "" {
+				line += "  " + out.Message
 			}
 			s.app.Printf("%s\n", line)
 		}
 	}
 	if len(rows) == 0 {
-		return cli.Usage("no check name contains %q", only)
+		return cli.Usage("no check name contains %q", o.only)
 	}
-	err := s.app.Answer(rows, func() { s.app.Printf("%d checks, %d failed\n", len(rows), failures) })
+	var err error
+	if o.format == junit {
+		err = writeJUnit(s.app.Out, s.about.Name, rows)
+	} else {
+		err = s.app.Answer(rows, func() { s.app.Printf("%d checks, %d failed\n", len(rows), failures) })
+	}
 	return exitcode.If(failures > 0, execution.ExitGeneral, err)
 }
 
 func (s *stand) subject() adaptertest.Subject {
-	d := s.entry.Descriptor
 	sub := adaptertest.Subject{
-		Backend: func() agent.Backend { return agent.BackendOf(d) },
-		Request: s.request, Answer: "hi", Memory: "plover", Limit: 2 * time.Minute, Others: []string{"another"},
-		Survivors: adaptertest.MarkedProcesses(marker + "=" + s.dir),
-		Cannot: map[adaptertest.Scenario]string{
-			adaptertest.Crash:     "an installed agent does not crash on request",
-			adaptertest.Malformed: "an installed agent does not break its own format on request",
-			adaptertest.Stubborn:  "an installed agent does not ignore signals on request",
-		},
+		Backend: func() agent.Backend { return agent.BackendOf(s.about) },
+		Request: s.request, Limit: 2 * time.Minute, Others: []string{"another"},
+		Survivors: adaptertest.MarkedProcesses(marker + "=" + s.dir), Cannot: s.cannot,
 	}
-	if s.redirect.RedirectModel("http://127.0.0.1", s.dir).Clarify == nil {
-		sub.Cannot[adaptertest.Clarify] = "its model has no call that asks a question"
+	if s.scripted {
+		sub.Answer, sub.Memory = "hi", "plover"
 	}
 	return sub
 }
@@ -168,10 +120,10 @@ func (s *stand) request(sc adaptertest.Scenario) execution.Request {
 	req := adaptertest.PlayRequest(sc)
 	req.Message.Text = execution.Prompt(prompt(sc))
 	home := filepath.Join(s.dir, "home")
-	to := s.redirect.RedirectModel("http://127.0.0.1:0", home)
+	to := s.redirect("http://127.0.0.1:0", home)
 	url, err := s.serve(script(sc, to))
 	if err == nil {
-		to = s.redirect.RedirectModel(url, home)
+		to = s.redirect(url, home)
 		err = write(to.Files)
 	}
 	if err != nil {
@@ -181,8 +133,12 @@ func (s *stand) request(sc adaptertest.Scenario) execution.Request {
 	}
 	env := map[string]string{"PATH": s.app.Getenv("PATH"), marker: s.dir}
 	maps.Copy(env, to.Env)
+	req.Run.Command = s.command
 	if sc == adaptertest.Missing {
 		env["PATH"] = filepath.Join(s.dir, "empty")
+		if s.command != nil {
+			req.Run.Command = []string{"drawbar-conform-missing"}
+		}
 	}
 	req.Run.Env, req.Run.Environment, req.Run.Cwd, req.Run.Model = env, execution.EnvironmentMinimal, filepath.Join(s.dir, "work"), to.Model
 	if sc == adaptertest.Think && to.ThinkingModel != "" {
@@ -253,15 +209,21 @@ func script(sc adaptertest.Scenario, to adapter.Redirect) string {
 	turns := []turn{hi}
 	switch sc {
 	case adaptertest.Tool:
-		turns = call(to.MCP("drawbar", "echo", json.RawMessage(`{"text":"ping"}`)), hi)
+		if to.MCP != nil {
+			turns = call(to.MCP("drawbar", "echo", json.RawMessage(`{"text":"ping"}`)), hi)
+		}
 	case adaptertest.Connect:
-		turns = call(to.MCP("files", "echo", json.RawMessage(`{"text":"ping"}`)), hi)
+		if to.MCP != nil {
+			turns = call(to.MCP("files", "echo", json.RawMessage(`{"text":"ping"}`)), hi)
+		}
 	case adaptertest.Clarify:
 		if to.Clarify != nil {
 			turns = call(to.Clarify("which repo?"), hi)
 		}
 	case adaptertest.Approval:
-		turns = call(to.Shell("touch asked-for", true), hi)
+		if to.Shell != nil {
+			turns = call(to.Shell("touch asked-for", true), hi)
+		}
 	case adaptertest.Fail:
 		turns = []turn{{"status": 400, "error": map[string]string{"type": "invalid_request_error", "message": "the script refuses"}, "repeat": true}}
 	case adaptertest.Hang:
@@ -271,8 +233,14 @@ func script(sc adaptertest.Scenario, to adapter.Redirect) string {
 	case adaptertest.Remember:
 		turns = []turn{{"text": "plover", "repeat": true}}
 	case adaptertest.Steps:
+		if to.Shell == nil {
+			break
+		}
 		turns = []turn{{"tools": []adapter.ScriptedCall{to.Shell("echo step", false)}, "repeat": 3}, hi}
 	case adaptertest.Spend:
+		if to.Shell == nil {
+			break
+		}
 		turns = []turn{{"tools": []adapter.ScriptedCall{to.Shell("echo step", false)}, "repeat": 2, "usage": map[string]int{"input": 50000, "output": 5000}}, hi}
 	case adaptertest.Think:
 		turns = []turn{{"thinking": "let me see", "text": "hi", "repeat": true}}

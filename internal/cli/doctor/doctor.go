@@ -190,6 +190,11 @@ func agents(ctx context.Context, r *catalog.Registry) []check {
 		c := check{Name: i.Agent, State: ok}
 		if !i.Installed {
 			c.State, c.Found = note, "not installed"
+			if i.CLIPath != "" { // an external adapter that does not answer
+				c.State, c.Found, c.Do = problem, i.Notes, "correct the program or take it off PATH"
+				list = append(list, c)
+				continue
+			}
 			if methods, err := r.InstallInstructions(i.Agent, ""); err == nil && len(methods) > 0 {
 				c.Do = methods[0].Command
 			}
@@ -203,7 +208,7 @@ func agents(ctx context.Context, r *catalog.Registry) []check {
 		}
 		c.Found = fmt.Sprintf("%s, %s", version, login(i.AuthState))
 		switch {
-		case !i.MeetsMinVersion:
+		case !i.MeetsMinVersion && i.MinVersion != "":
 			c.State = problem
 			c.Found += ", below the minimum " + i.MinVersion
 		case !i.WithinTested:
@@ -219,6 +224,10 @@ func agents(ctx context.Context, r *catalog.Registry) []check {
 			}
 		}
 		list = append(list, c)
+	}
+	_, passed := r.External()
+	for _, why := range passed {
+		list = append(list, check{"external adapter", note, why, ""})
 	}
 	if installed == 0 {
 		list = append(list, check{"agents", problem, "no agent is installed", "install one of the agents above, or try without one: drawbar demo"})

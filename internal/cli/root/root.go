@@ -34,6 +34,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/model"
 	"github.com/drawbar/drawbar/internal/cli/models"
 	"github.com/drawbar/drawbar/internal/cli/negotiate"
+	"github.com/drawbar/drawbar/internal/cli/newadapter"
 	"github.com/drawbar/drawbar/internal/cli/plugins"
 	"github.com/drawbar/drawbar/internal/cli/profiles"
 	"github.com/drawbar/drawbar/internal/cli/ps"
@@ -128,6 +129,7 @@ var entries = []entry{
 	{name: "uninstall", other: true, make: install.NewUninstall},
 	{name: "update", other: true, make: install.NewUpdate},
 	{name: "version", make: version.New},
+	{name: "adapter", make: newadapter.Spelling},
 	{name: "exit-codes", make: exitCodes},
 	{name: run.Hidden, make: run.NewDetached},
 	{name: conform.Hidden, make: conform.NewEcho},

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/external"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declarative"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
@@ -18,9 +20,10 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
-// Load returns the custom agents of a configuration, and those that are refused. It reads the trust store only if it is needed.
+// Load returns the custom agents of a configuration, those that are refused, and how external adapters are found. It reads the trust
+// store only if it is needed.
 func Load(cfg *config.Config, store trust.Store) catalog.Declared {
-	d := catalog.Declared{Refused: map[string]error{}}
+	d := catalog.Declared{Refused: map[string]error{}, Finder: finder{cfg.Dirs()}}
 	have := map[string]bool{}
 	for _, a := range cfg.CustomAgents() {
 		if have[a.Name] {
@@ -44,6 +47,30 @@ func Load(cfg *config.Config, store trust.Store) catalog.Declared {
 		d.Agents = append(d.Agents, declarative.Describe(a.Name, Resolved(a)))
 	}
 	return d
+}
+
+// finder finds external adapters outside the project: the configuration's, or else the repository. The programs in a home directory are
+// the user's, also when it is a project. It looks at nothing before it is asked, because most commands never ask.
+type finder struct{ dirs config.Dirs }
+
+func (f finder) Find(name string) (adapter.Descriptor, error) { return f.search().Find(name) }
+
+func (f finder) List() ([]adapter.Descriptor, []string) { return f.search().List() }
+
+func (f finder) search() external.Search {
+	s := external.Search{Host: adapter.OSHost(cliagent.Spawn), Environ: os.Environ()}
+	if f.dirs.Found {
+		s.Project = f.dirs.Root
+	}
+	for dir := f.dirs.Root; s.Project == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			s.Project = dir
+		}
+	}
+	if s.Project != "" && same(s.Project, s.Host.Home) {
+		s.Project = ""
+	}
+	return s
 }
 
 // Check refuses an agent with the name of a built-in one, and one that runs Drawbar itself or a file of whatever directory

@@ -1,0 +1,3 @@
+set -e
+cd "$(dirname "$0")"
+BUILDdrawbar conform --command ./drawbar-adapter-NAME "$@"
