@@ -77,7 +77,7 @@ func row() acpagent.Agent {
 
 // limits are what OpenCode does beyond the protocol's minimum.
 func limits(c *execution.Capabilities) {
-	c.Agent.CanFork, c.Agent.RequiresToolApproval, c.Agent.SubagentDispatch = true, true, true
+	c.Agent.CanFork, c.Agent.RequiresToolApproval, c.Agent.SubagentDispatch, c.Agent.CostReported = true, true, true, true
 	c.Agent.SessionPersistence = "sqlite"
 	c.Agent.AuthFiles = []string{"~/" + data + "/opencode/auth.json"}
 }
