@@ -1,6 +1,7 @@
 package sqlitefile
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -95,8 +96,12 @@ func TestRead(t *testing.T) {
 					}
 				}
 			}
+			index, _ := os.ReadFile(copied + "-shm") // none without a log
 			if n, err := rows(t, copied); n != 2 || err != nil {
 				t.Errorf("of a killed program: %d rows, %v", n, err)
+			}
+			if after, _ := os.ReadFile(copied + "-shm"); !bytes.Equal(index, after) {
+				t.Error("the index of a killed program was written")
 			}
 			if err := os.Remove(copied + "-shm"); err == nil {
 				if _, err := rows(t, copied); !errors.Is(err, errNoIndex) {
