@@ -105,15 +105,21 @@ type ConfigValue struct {
 // MCPShape is an agent's format of MCP servers: an object by name, under the field mcpServers.
 type MCPShape struct {
 	Kinds []MCPKind `json:"kinds"`
+	// Other are the values of "type" of entries beside the servers, which are skipped.
+	Other []string `json:"other,omitempty"`
 }
 
-// MCPKind is the format of servers of one transport. A kind without an address key has command, args and env.
+// MCPKind is the format of servers of one transport. A kind without an address key has a command, arguments and variables.
 type MCPKind struct {
 	Transport execution.MCPTransport `json:"transport"`
 	Type      string                 `json:"type,omitempty"`    // the value of the key "type"; empty if there is none
 	Aliases   []string               `json:"aliases,omitempty"` // other values of "type" with the same meaning
 	URL       string                 `json:"url,omitempty"`     // the key of the address
 	Headers   string                 `json:"headers,omitempty"` // the key of the headers; empty if there are none
+	Command   string                 `json:"command,omitempty"` // the key of the command; empty means "command"
+	Line      bool                   `json:"line,omitempty"`    // the command is a list with its arguments, which have no key "args"
+	Env       string                 `json:"env,omitempty"`     // the key of the variables; empty means "env"
+	Name      string                 `json:"name,omitempty"`    // a key with the server's name; empty if there is none
 	Constant  map[string]any         `json:"constant,omitempty"`
 }
 

@@ -23,7 +23,10 @@ type UsageLog interface {
 
 // UsageStore is a folder that contains session files at any depth.
 type UsageStore struct {
-	Root  string                // absolute
+	Root string // absolute
+	// FS is the file system with Root, nil for the host's. In another one the files are derived: their sizes are
+	// revisions, and they are read whole.
+	FS    fs.FS
 	Match func(rel string) bool // reports whether a path below Root, with slashes, is a session file
 	Enter func(rel string) bool // reports whether a folder below Root can contain any; nil: all can
 	// Unpack decompresses a compressed file and returns r itself for others; closing the result closes r. nil:

@@ -4,100 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
-	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
-
-func opencode() acpagent.Agent {
-	return acpagent.Agent{
-		About: adapter.Descriptor{Name: "opencode", DisplayName: "OpenCode", Command: "opencode", TestedVersions: []string{"1.18.33"},
-			Install: []adapter.InstallMethod{npm("opencode-ai", "1.18.33", "")}, Docs: "https://opencode.ai/docs/acp",
-			HostSignals: []string{"OPENCODE", "OPENCODE_PID"}, HostTraces: []string{"OPENCODE_SESSION_ID"},
-			Keys: []string{"OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}},
-		Args:  []string{"acp"},
-		Login: acpagent.Login{Provider: "any model API", Command: "opencode auth login", Files: []string{".local/share/opencode/auth.json"}},
-		Notes: []string{"the tokens of a turn are those of its last model call; its price is that of all"},
-		Quirks: func(s *acpagent.Spec) {
-			s.ToolName, s.MCPTool, s.Spawn = titleWord, opencodeTool, spawnOpencode
-		},
-		Redirect: redirectOpencode,
-	}
-}
-
-// opencodeAsks makes OpenCode ask before every tool but those that only look; by default it asks before none.
-const opencodeAsks = `{"*":"ask","codesearch":"allow","glob":"allow","grep":"allow","list":"allow","lsp":"allow","read":"allow","skill":"allow",` +
-	`"task":"allow","todoread":"allow","todowrite":"allow"}`
-
-func spawnOpencode(l *cliagent.Launch) (cliagent.Invocation, error) {
-	inv := cliagent.Invocation{Args: []string{"acp"}}
-	if l.Request.Run.ApprovalMode != execution.ApprovalYolo {
-		inv.Env = map[string]string{"OPENCODE_PERMISSION": opencodeAsks}
-	}
-	return inv, nil
-}
-
-// opencodeTool recognizes server_tool, the title of a call until it has run.
-func opencodeTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
-	for _, s := range servers {
-		if tool, ok := strings.CutPrefix(c.Title, s+"_"); ok && tool != "" && !strings.ContainsAny(tool, " /") {
-			return s, tool, true
-		}
-	}
-	return "", "", false
-}
-
-func goose() acpagent.Agent {
-	return acpagent.Agent{
-		About: adapter.Descriptor{Name: "goose", DisplayName: "goose", Command: "goose", TestedVersions: []string{"1.50.0"},
-			Install: []adapter.InstallMethod{npm("@aaif/goose-acp", "1.50.0", "")}, Docs: "https://goose-docs.ai/docs/guides/acp-clients",
-			Keys: []string{"GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_MODE", "GOOSE_DISABLE_KEYRING", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_HOST",
-				"OPENAI_BASE_PATH", "GOOGLE_API_KEY", "OPENROUTER_API_KEY"}},
-		Args:  []string{"acp"},
-		Login: acpagent.Login{Provider: "any model API", Command: "goose configure", Files: []string{".config/goose/config.yaml"}},
-		Notes: []string{"the tokens of a turn are those of its last model call", "it does not answer an interrupt while it waits for a model: it is stopped after 3 s"},
-		Quirks: func(s *acpagent.Spec) {
-			s.ToolName, s.MCPTool, s.Kind = toolName, gooseTool, gooseKind
-			s.CancelWait, s.FailedText = 3*time.Second, gooseFailed
-			s.Modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "auto", execution.ApprovalPrompt: "approve", execution.ApprovalDeny: "approve"}
-		},
-		Redirect: redirectGoose,
-	}
-}
-
-// gooseTool recognizes a tool by the extension that offers it: goose names an extension as the MCP server.
-func gooseTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
-	extension, tool := c.MetaField("goose", "toolCall", "extensionName").Str(), toolName(c)
-	for _, s := range servers {
-		if s == extension && tool != "" {
-			return s, strings.TrimPrefix(tool, s+"__"), true
-		}
-	}
-	return "", "", false
-}
-
-// gooseKind returns the kind of goose's own tools: it states none, or other.
-func gooseKind(c *acpagent.ToolCall) string {
-	switch toolName(c) {
-	case "shell":
-		return "execute"
-	case "write", "edit":
-		return "edit"
-	case "read", "tree":
-		return "read"
-	}
-	return ""
-}
-
-// gooseFailed recognizes a failure of the model API: goose words it as an answer, and states no tokens for it.
-func gooseFailed(text string, spent execution.Usage) (execution.ErrorCode, bool) {
-	why, failed := strings.CutPrefix(text, "Ran into this error: ")
-	return cmp.Or(acpagent.CodeOfText(why), execution.CodeProvider), failed && spent.IsZero()
-}
 
 func openclaw() acpagent.Agent {
 	m := npm("openclaw", "2026.9.6", "24.16.0")
@@ -162,10 +74,4 @@ func codexNotice(update jsonscan.Value) (acpagent.Notice, bool) {
 	}
 	warning, ok := strings.CutPrefix(strings.TrimSpace(text), "Warning: ")
 	return acpagent.Notice{Message: warning}, ok
-}
-
-// titleWord returns the first word of a call's title where the agent puts its tool's name, without a colon behind it.
-func titleWord(c *acpagent.ToolCall) string {
-	word, _, _ := strings.Cut(c.Title, " ")
-	return strings.TrimSuffix(word, ":")
 }

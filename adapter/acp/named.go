@@ -11,7 +11,7 @@ import (
 // adapter moves there.
 func named() []func() acpagent.Agent {
 	return []func() acpagent.Agent{
-		opencode, goose, openclaw, claudeBridge, codexBridge, // exercised: exercised.go
+		openclaw, claudeBridge, codexBridge, // exercised: exercised.go
 		auggie, codeAssistant, cursor, hermes, junie, kilo, kimi, kiro, openhands, piBridge, poolside, qoder, stakpak, vibe,
 	}
 }

@@ -86,7 +86,7 @@ func (s SessionSubject) goldens(t *testing.T, home string) {
 		}
 		text = append(bytes.ReplaceAll(text, []byte(home), []byte("/home/user")), '\n')
 		golden := filepath.Join(s.Home, session.SessionID+".golden")
-		if update := flag.Lookup("update"); os.Getenv("UPDATE_SESSIONS") == "1" || update != nil && update.Value.String() == "true" {
+		if updating() {
 			if err := os.WriteFile(golden, text, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -107,6 +107,12 @@ func (s SessionSubject) goldens(t *testing.T, home string) {
 			t.Errorf("problems: %v", session.Problems)
 		}
 	}
+}
+
+// updating reports whether goldens are rewritten.
+func updating() bool {
+	update := flag.Lookup("update")
+	return os.Getenv("UPDATE_SESSIONS") == "1" || update != nil && update.Value.String() == "true"
 }
 
 func firstDifference(want, got []byte) string {

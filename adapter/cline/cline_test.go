@@ -11,7 +11,7 @@ import (
 // TestTools: the title of a call begins with its tool, and its output may be an error.
 func TestTools(t *testing.T) {
 	t.Parallel()
-	if got := toolName(&acpagent.ToolCall{Title: "editor: {\"path\":\"/w/hello.txt\"}"}); got != "editor" {
+	if got := acpagent.TitleWord(&acpagent.ToolCall{Title: "editor: {\"path\":\"/w/hello.txt\"}"}); got != "editor" {
 		t.Error(got)
 	}
 	if got := failedCall(&acpagent.ToolCall{Output: []byte(`{"query":"edit","result":"","error":"it exists"}`)}); got != "it exists" {

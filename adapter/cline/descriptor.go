@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"path/filepath"
-	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
@@ -87,19 +86,13 @@ func described() acpagent.Agent {
 		Notes: []string{"over ACP it uses a Cline account or a ChatGPT subscription; another provider that its settings name is ignored",
 			"it states no tokens and no prices over ACP; those of a run are read from the session's files",
 			"it starts no MCP servers of a run over ACP, but those of its settings"},
-		Quirks: func(s *acpagent.Spec) { s.ToolName, s.FailedCall = toolName, failedCall },
+		Quirks: func(s *acpagent.Spec) { s.ToolName, s.FailedCall = acpagent.TitleWord, failedCall },
 		Limits: func(c *execution.Capabilities) {
 			c.Agent.TokensUnstated, c.StructuredToolCalls = true, false
 			c.Agent.MCP, c.Agent.MCPTransports = false, nil
 			c.Agent.AuthFiles = []string{"~/.cline/data/settings/providers.json"}
 		},
 	}
-}
-
-// toolName returns the name of a tool, the first word of a call's title.
-func toolName(c *acpagent.ToolCall) string {
-	word, _, _ := strings.Cut(c.Title, " ")
-	return strings.TrimSuffix(word, ":")
 }
 
 // failedCall returns the error in the output of a call that Cline reports as completed.

@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) {
 // TestGoldens replays recorded conversations.
 func TestGoldens(t *testing.T) {
 	t.Parallel()
-	acpgolden.Test(t, 2, func(*testing.T, string) acpagent.Spec { return described().Spec() })
+	acpgolden.Test(t, map[string]acpagent.Spec{"droid": described().Spec()}, 2)
 }
 
 func TestConfig(t *testing.T) {

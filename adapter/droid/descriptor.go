@@ -75,7 +75,7 @@ func described() acpagent.Agent {
 		Login: acpagent.Login{Provider: "Factory", Command: name, Variables: []adapter.AuthVariable{{Name: "FACTORY_API_KEY", Description: "API key of the Factory account"}}},
 		Notes: []string{"a model of your own needs --model with the id that it offers, custom:NAME-0, and no login",
 			"it states no tokens and no prices over ACP; the tokens of a session that the run began are read from the session's files"},
-		Quirks: func(s *acpagent.Spec) { s.ToolName, s.MCPTool = toolName, mcpTool },
+		Quirks: func(s *acpagent.Spec) { s.ToolName, s.MCPTool = acpagent.TitleWord, mcpTool },
 		Limits: func(c *execution.Capabilities) {
 			c.Agent.TokensUnstated = true
 			c.Agent.MCPTransports = []execution.MCPTransport{execution.MCPStdio} // and so no tools of the caller
@@ -84,16 +84,10 @@ func described() acpagent.Agent {
 	}
 }
 
-// toolName returns the name of a tool, the first word of a call's title.
-func toolName(c *acpagent.ToolCall) string {
-	word, _, _ := strings.Cut(c.Title, " ")
-	return strings.TrimSuffix(word, ":")
-}
-
 // mcpTool recognizes server___tool.
 func mcpTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
 	for _, s := range servers {
-		if tool, ok := strings.CutPrefix(toolName(c), s+"___"); ok && tool != "" {
+		if tool, ok := strings.CutPrefix(acpagent.TitleWord(c), s+"___"); ok && tool != "" {
 			return s, tool, true
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // TestTools: the title of a call begins with its tool.
 func TestTools(t *testing.T) {
 	t.Parallel()
-	if got := toolName(&acpagent.ToolCall{Title: "Create /w/hello.txt"}); got != "Create" {
+	if got := acpagent.TitleWord(&acpagent.ToolCall{Title: "Create /w/hello.txt"}); got != "Create" {
 		t.Error(got)
 	}
 	if server, tool, ok := mcpTool(&acpagent.ToolCall{Title: "files___echo x"}, []string{"other", "files"}); server != "files" || tool != "echo" || !ok {

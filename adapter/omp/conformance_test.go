@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) {
 // TestGoldens replays recorded conversations.
 func TestGoldens(t *testing.T) {
 	t.Parallel()
-	acpgolden.Test(t, 6, func(*testing.T, string) acpagent.Spec { return described().Spec() })
+	acpgolden.Test(t, map[string]acpagent.Spec{"omp": described().Spec()}, 6)
 }
 
 // The files in testdata/config were written by the agent's own commands.

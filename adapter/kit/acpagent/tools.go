@@ -344,3 +344,9 @@ func (p *parser) endTools(interrupted bool, s *cliagent.Sink) {
 	}
 	clear(p.tools)
 }
+
+// TitleWord returns the first word of a call's title where the agent puts its tool's name, without a colon behind it.
+func TitleWord(c *ToolCall) string {
+	word, _, _ := strings.Cut(c.Title, " ")
+	return strings.TrimSuffix(word, ":")
+}

@@ -1,6 +1,7 @@
 package agentconfig
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -56,6 +57,9 @@ func (c *Config) MCPServers(scope adapter.ConfigScope) ([]MCPServer, error) {
 				WithHint("repair the file by hand")
 		}
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
+			if isOther(c.Schema.MCP, servers[name]) {
+				continue
+			}
 			m := MCPServer{Scope: f.Scope, File: f.Name}
 			m.Name = name
 			if err := decode(c.Schema.MCP, servers[name], &m); err != nil {
@@ -67,6 +71,17 @@ func (c *Config) MCPServers(scope adapter.ConfigScope) ([]MCPServer, error) {
 	slices.SortStableFunc(list, func(a, b MCPServer) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
+
+// isOther reports an entry that is no server.
+func isOther(s *adapter.MCPShape, v any) bool {
+	entry, _ := v.(map[string]any)
+	word, _ := entry["type"].(string)
+	return word != "" && slices.Contains(s.Other, word)
+}
+
+// commandKey and envKey return the names of the command and of its variables.
+func commandKey(k adapter.MCPKind) string { return cmp.Or(k.Command, "command") }
+func envKey(k adapter.MCPKind) string     { return cmp.Or(k.Env, "env") }
 
 // decode reads one server.
 func decode(s *adapter.MCPShape, v any, m *MCPServer) error {
@@ -82,7 +97,7 @@ func decode(s *adapter.MCPShape, v any, m *MCPServer) error {
 			return word == k.Type || slices.Contains(k.Aliases, word)
 		}
 		if k.URL == "" {
-			_, has := entry["command"]
+			_, has := entry[commandKey(k)]
 			return has
 		}
 		_, has := entry[k.URL]
@@ -100,12 +115,8 @@ func decode(s *adapter.MCPShape, v any, m *MCPServer) error {
 	m.Transport = k.Transport
 	var err error
 	if k.URL == "" {
-		m.Command, _ = take("command").(string)
-		if m.Args, err = texts(take("args")); err != nil {
-			return fmt.Errorf("args: %w", err)
-		}
-		if m.Env, err = textMap(take("env")); err != nil {
-			return fmt.Errorf("env: %w", err)
+		if err := decodeCommand(k, take, m); err != nil {
+			return err
 		}
 	} else {
 		m.URL, _ = take(k.URL).(string)
@@ -115,11 +126,36 @@ func decode(s *adapter.MCPShape, v any, m *MCPServer) error {
 			}
 		}
 	}
+	if rest[k.Name] == m.Name {
+		delete(rest, k.Name)
+	}
 	if len(rest) == 0 {
 		m.Native = nil
 	}
 	if m.Command == "" && m.URL == "" {
 		return fmt.Errorf("it has neither a command nor an address")
+	}
+	return nil
+}
+
+// decodeCommand reads the command of a server, its arguments and its variables.
+func decodeCommand(k adapter.MCPKind, take func(string) any, m *MCPServer) (err error) {
+	if k.Line {
+		words, err := texts(take(commandKey(k)))
+		if err != nil {
+			return fmt.Errorf("%s: %w", commandKey(k), err)
+		}
+		if len(words) > 0 {
+			m.Command, m.Args = words[0], words[1:]
+		}
+	} else {
+		m.Command, _ = take(commandKey(k)).(string)
+		if m.Args, err = texts(take("args")); err != nil {
+			return fmt.Errorf("args: %w", err)
+		}
+	}
+	if m.Env, err = textMap(take(envKey(k))); err != nil {
+		return fmt.Errorf("%s: %w", envKey(k), err)
 	}
 	return nil
 }
@@ -179,10 +215,17 @@ func encode(s *adapter.MCPShape, agent string, m execution.MCPServer) (configfil
 	if k.Type != "" {
 		p = append(p, configfile.Pair{Key: "type", Value: k.Type})
 	}
+	if k.Name != "" {
+		p = append(p, configfile.Pair{Key: k.Name, Value: m.Name})
+	}
 	if k.URL == "" {
-		p = append(p, configfile.Pair{Key: "command", Value: m.Command}, configfile.Pair{Key: "args", Value: append([]string{}, m.Args...)})
+		if k.Line {
+			p = append(p, configfile.Pair{Key: commandKey(k), Value: append([]string{m.Command}, m.Args...)})
+		} else {
+			p = append(p, configfile.Pair{Key: commandKey(k), Value: m.Command}, configfile.Pair{Key: "args", Value: append([]string{}, m.Args...)})
+		}
 		if len(m.Env) > 0 {
-			p = append(p, configfile.Pair{Key: "env", Value: m.Env})
+			p = append(p, configfile.Pair{Key: envKey(k), Value: m.Env})
 		}
 	} else {
 		p = append(p, configfile.Pair{Key: k.URL, Value: m.URL})

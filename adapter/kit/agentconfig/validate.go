@@ -100,6 +100,9 @@ func (c *Config) validateField(v *Validation, f File, t Target) {
 			return
 		}
 		for name, entry := range servers {
+			if isOther(c.Schema.MCP, entry) {
+				continue
+			}
 			if err := decode(c.Schema.MCP, entry, &MCPServer{}); err != nil {
 				v.Errors = append(v.Errors, Finding{Field: (configfile.Path{field.Path, name}).String(), Code: TypeMismatch, Message: fmt.Sprintf("MCP server %s: %v", strconv.Quote(name), err), File: f.Name})
 			}

@@ -25,6 +25,9 @@ const (
 type Format struct {
 	Agent string
 
+	// Mount returns the host on which Roots are directories; nil if they are. Sessions are then read whole: their
+	// size is unknown before.
+	Mount func(adapter.Host) adapter.Host
 	// Roots returns the directories of the store.
 	Roots func(adapter.Host) []string
 	// List walks the store and adds its sessions.
@@ -58,19 +61,27 @@ var _ adapter.SessionStore = Store{}
 // New returns the store of a format.
 func New(f Format) Store { return Store{&f} }
 
+// on returns the host with the store in it.
+func (s Store) on(h adapter.Host) adapter.Host {
+	if s.format.Mount != nil {
+		return s.format.Mount(h)
+	}
+	return h
+}
+
 // SessionRoots returns the directories of the store.
 func (s Store) SessionRoots(h adapter.Host) []string { return s.format.Roots(h) }
 
 // ListSessions walks the store.
 func (s Store) ListSessions(ctx context.Context, h adapter.Host) ([]adapter.SessionFile, []adapter.SessionProblem) {
-	l := &Lister{Host: h, ctx: ctx, agent: s.format.Agent}
+	l := &Lister{Host: s.on(h), ctx: ctx, agent: s.format.Agent}
 	s.format.List(l)
 	return l.files, l.problems
 }
 
 // SummarizeSession reads a small file whole, and the head and tail of a large one.
 func (s Store) SummarizeSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.SessionSummary, error) {
-	b := newBuilder(h, f)
+	b := newBuilder(s.on(h), f)
 	if err := s.summarize(ctx, b); err != nil {
 		return b.Summary, err
 	}
@@ -82,7 +93,7 @@ func (s Store) summarize(ctx context.Context, b *Builder) error {
 	if f.Problem != "" {
 		return fmt.Errorf("%s: %s", f.Path, f.Problem)
 	}
-	if f.Size <= smallFile || s.packed(f.Path) || s.whole(f.Path) {
+	if f.Size <= smallFile || s.format.Mount != nil || s.packed(f.Path) || s.whole(f.Path) {
 		return s.read(ctx, b)
 	}
 	file, info, err := openFile(b.Host, f.Path)
@@ -173,6 +184,7 @@ var noKeys = jsonscan.NewKeySet()
 
 // ReadSession reads a whole session.
 func (s Store) ReadSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.Session, error) {
+	h = s.on(h)
 	b := newBuilder(h, f)
 	if f.Problem != "" {
 		return b.session(), fmt.Errorf("%s: %s", f.Path, f.Problem)
@@ -240,9 +252,15 @@ func (s Store) file(ctx context.Context, b *Builder, d Decoder, path string) err
 		return nil
 	}
 	empty := true
+	if s.format.Mount != nil {
+		b.Summary.Size = 0
+	}
 	err = scan(ctx, r, 1, func(l line) error {
 		empty = false
 		s.line(b, d, path, l)
+		if s.format.Mount != nil {
+			b.Summary.Size += l.size
+		}
 		return nil
 	})
 	if err == nil && empty {
@@ -285,6 +303,7 @@ func (s Store) OpenSession(ctx context.Context, h adapter.Host, f adapter.Sessio
 	if f.Problem != "" {
 		return nil, fmt.Errorf("%s: %s", f.Path, f.Problem)
 	}
+	h = s.on(h)
 	first, err := s.open(h, f.Path)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", f.Path, err)
@@ -305,9 +324,13 @@ func (s Store) FollowSession(h adapter.Host, f adapter.SessionFile) (adapter.Ses
 	if f.Problem != "" {
 		return nil, fmt.Errorf("%s: %s", f.Path, f.Problem)
 	}
-	if s.whole(f.Path) || s.packed(f.Path) {
+	if s.whole(f.Path) || s.packed(f.Path) || s.format.Mount != nil {
+		what := ", a file that it rewrites or has archived"
+		if s.format.Mount != nil {
+			what = ", a database whose rows it rewrites"
+		}
 		return nil, (&execution.Error{Code: execution.CodeCapability, Agent: f.Agent, Capability: "sessionWatch",
-			Message: f.Agent + " keeps this session in " + f.Path + ", a file that it rewrites or has archived: it cannot be followed"}).WithHint("drawbar sessions show %s:%s", f.Agent, f.ID)
+			Message: f.Agent + " keeps this session in " + f.Path + what + ": it cannot be followed"}).WithHint("drawbar sessions show %s:%s", f.Agent, f.ID)
 	}
 	b := newBuilder(h, f)
 	b.live, b.Main.live = true, true

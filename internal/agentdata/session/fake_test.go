@@ -78,6 +78,9 @@ func (f *fake) ListSessions(context.Context, adapter.Host) ([]adapter.SessionFil
 	if err != nil {
 		return nil, nil
 	}
+	if _, err := os.Stat(filepath.Join(f.root, "LOCKED")); err == nil {
+		return nil, []adapter.SessionProblem{{Path: f.root, Message: "is locked"}}
+	}
 	var files []adapter.SessionFile
 	var problems []adapter.SessionProblem
 	for _, e := range entries {

@@ -42,7 +42,7 @@ func (s *Store) find(ctx context.Context, id string) (row, error) {
 			return err
 		}
 		where += ` AND substr(id, 1, ?) = ?`
-		found, err = s.rows(ctx, db, w, `SELECT path, summary, cost FROM files`+where+` ORDER BY updated DESC`, append(args, len([]rune(native)), native))
+		found, err = s.rows(ctx, db, w, `SELECT path, root, summary, cost FROM files`+where+` ORDER BY updated DESC`, append(args, len([]rune(native)), native))
 		return err
 	})
 	if err != nil {

@@ -309,3 +309,29 @@ func BenchmarkList10000(b *testing.B) {
 		run()
 	}
 }
+
+// TestUnreadStore: a store that cannot be listed for the moment is one problem, and its sessions stay listed.
+func TestUnreadStore(t *testing.T) {
+	t.Parallel()
+	l := filled(t)
+	if got := strings.Join(l.list(sessions.Query{}), ""); got != "dcba" {
+		t.Fatal(got)
+	}
+	lock := filepath.Join(l.dir, "store", "LOCKED")
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, err := l.store.List(t.Context(), sessions.Query{})
+	if err != nil || len(list.Sessions) != 4 || list.Total != 4 || len(list.Problems) != 1 || list.Problems[0].Message != "is locked" {
+		t.Errorf("%d sessions of %d, problems %v, %v", len(list.Sessions), list.Total, list.Problems, err)
+	}
+	if found, err := l.store.Search(t.Context(), sessions.SearchQuery{Text: "first"}); err != nil || len(found.Problems) != 1 || len(found.Hits) != 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(l.list(sessions.Query{}), ""); got != "dcba" {
+		t.Error(got)
+	}
+}

@@ -73,7 +73,7 @@ func (s *Store) query(ctx context.Context, q sessions.Query) ([]row, world, int,
 		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM files`+where, args...).Scan(&total); err != nil {
 			return err
 		}
-		text := `SELECT path, summary, cost FROM files` + where + order(q)
+		text := `SELECT path, root, summary, cost FROM files` + where + order(q)
 		if q.Limit > 0 {
 			text += ` LIMIT ?`
 			args = append(args, q.Limit)
@@ -106,18 +106,21 @@ func (s *Store) rows(ctx context.Context, db *sql.DB, w world, text string, args
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var path string
+		var path, root string
 		var blob, cost sql.RawBytes
-		if err := rows.Scan(&path, &blob, &cost); err != nil {
+		if err := rows.Scan(&path, &root, &blob, &cost); err != nil {
 			return nil, err
 		}
 		f, ok := w.files[path]
-		if !ok {
-			continue // another process has listed it since
-		}
 		r := row{located: f}
 		if err := json.Unmarshal(blob, &r.summary); err != nil {
 			return nil, err
+		}
+		if !ok {
+			if r.located, ok = w.unread[root]; !ok {
+				continue // another process has listed it since
+			}
+			r.ID, r.Path = r.summary.SessionID, path
 		}
 		if r.priced = cost != nil; r.priced {
 			r.summary.Cost = &execution.Cost{}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,6 +21,7 @@ type world struct {
 	files    map[string]located // by path
 	roots    []string
 	problems []adapter.SessionProblem
+	unread   map[string]located // stores that could not be listed, by root: their sessions stay in the index
 }
 
 type located struct {
@@ -40,7 +42,7 @@ func (l located) key() key {
 
 // look lists all stores concurrently.
 func (s *Store) look(ctx context.Context, agent string) (world, error) {
-	w := world{files: map[string]located{}}
+	w := world{files: map[string]located{}, unread: map[string]located{}}
 	sources := s.opts.Sources
 	if agent != "" {
 		src, err := s.source(agent)
@@ -59,6 +61,11 @@ func (s *Store) look(ctx context.Context, agent string) (world, error) {
 			defer mu.Unlock()
 			w.roots = append(w.roots, roots...)
 			w.problems = append(w.problems, problems...)
+			for _, p := range problems {
+				if len(files) == 0 && slices.Contains(roots, p.Path) {
+					w.unread[p.Path] = located{adapter.SessionFile{Agent: src.Agent, Problem: p.Message}, p.Path, src.Store}
+				}
+			}
 			for _, f := range files {
 				root := ""
 				for _, r := range roots {
@@ -110,16 +117,19 @@ func (s *Store) refresh(ctx context.Context, agent string) (world, error) {
 
 // known fills have with the index's rows of existing files and returns the paths of those that no longer exist.
 func (s *Store) known(ctx context.Context, db *sql.DB, roots string, w world, have map[string]key) (gone []string, err error) {
-	rows, err := db.QueryContext(ctx, `SELECT path, size, mtime, parts FROM files WHERE root IN (SELECT value FROM json_each(?))`, roots)
+	rows, err := db.QueryContext(ctx, `SELECT path, size, mtime, parts, root FROM files WHERE root IN (SELECT value FROM json_each(?))`, roots)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var path string
+		var path, root string
 		var k key
-		if err := rows.Scan(&path, &k.size, &k.mtime, &k.parts); err != nil {
+		if err := rows.Scan(&path, &k.size, &k.mtime, &k.parts, &root); err != nil {
 			return nil, err
+		}
+		if _, unread := w.unread[root]; unread {
+			continue
 		}
 		if _, ok := w.files[path]; ok {
 			have[path] = k

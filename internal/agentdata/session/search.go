@@ -41,6 +41,9 @@ func (s *Store) Search(ctx context.Context, q sessions.SearchQuery) (sessions.Se
 	hits := make([]*sessions.Hit, len(rows))
 	var mu sync.Mutex
 	err = parallel(ctx, len(rows), func(i int) {
+		if _, unread := w.unread[rows[i].root]; unread {
+			return // said once, for the store
+		}
 		hit, problem := s.searchOne(ctx, rows[i], needle)
 		hits[i] = hit
 		if problem != "" && ctx.Err() == nil {

@@ -58,7 +58,9 @@ type agentCalls struct {
 type job struct {
 	source int
 	file   adapter.UsageFile
-	name   string // in the host's file system
+	fs     fs.FS
+	name   string // in fs
+	whole  bool   // it is derived: its size is a revision
 	unpack func(rel string, r io.ReadCloser) (io.ReadCloser, error)
 	size   int64
 	info   fs.FileInfo
@@ -197,7 +199,11 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 			continue
 		}
 		seen[top] = true
-		_ = fs.WalkDir(h.FS, top, func(name string, d fs.DirEntry, err error) error {
+		files := store.FS
+		if files == nil {
+			files = h.FS
+		}
+		_ = fs.WalkDir(files, top, func(name string, d fs.DirEntry, err error) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -217,7 +223,7 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 			if rel == "" || !store.Match(rel) {
 				return nil
 			}
-			j := &job{file: adapter.UsageFile{Root: root, Rel: rel}, name: name, unpack: store.Unpack}
+			j := &job{file: adapter.UsageFile{Root: root, Rel: rel}, fs: files, name: name, whole: store.FS != nil, unpack: store.Unpack}
 			if j.info, err = d.Info(); err == nil && d.Type()&fs.ModeSymlink != 0 {
 				var target string
 				if target, err = outside(h, store.Root, j.file.Path()); target != "" {
@@ -225,7 +231,7 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 					return nil
 				}
 				if err == nil {
-					j.info, err = fs.Stat(h.FS, name)
+					j.info, err = fs.Stat(files, name)
 				}
 			}
 			switch {

@@ -41,7 +41,7 @@ func (s *scanned) current(version int, info fs.FileInfo) bool {
 // scanFile reads a file, or what was added to it since old.
 func scanFile(ctx context.Context, h adapter.Host, src Source, j *job, buf *[]byte) (*scanned, error) {
 	f, old := j.file, j.old
-	file, err := h.FS.Open(j.name)
+	file, err := j.fs.Open(j.name)
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +52,9 @@ func scanFile(ctx context.Context, h adapter.Host, src Source, j *job, buf *[]by
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it is not a regular file")
+	}
+	if j.whole {
+		info = j.info // the state that was listed
 	}
 	version := src.Log.UsageVersion()
 	scanner := src.Log.NewUsageScanner(ctx, h, f)
@@ -72,7 +75,10 @@ func scanFile(ctx context.Context, h adapter.Host, src Source, j *job, buf *[]by
 		scanner = src.Log.NewUsageScanner(ctx, h, f) // a failed Restore may have changed the scanner
 	}
 	stream := io.LimitReader(file, s.size-start)
-	packed := false
+	if j.whole {
+		stream = file
+	}
+	packed := j.whole
 	if j.unpack != nil {
 		asIs := io.NopCloser(stream) // the file is closed here
 		r, err := j.unpack(f.Rel, asIs)

@@ -1,5 +1,5 @@
-// Package sqlitefile opens SQLite databases that are derived from other files: private to their user, shared by
-// several processes, and moved aside when they are damaged.
+// Package sqlitefile opens SQLite databases: those derived from other files, which are private to their user, shared by
+// several processes and moved aside when they are damaged; and those of other programs, which are only read.
 package sqlitefile
 
 import (
@@ -39,18 +39,22 @@ func Open(ctx context.Context, path string, busy time.Duration, setup func(conte
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	name := filepath.ToSlash(path)
-	if !strings.HasPrefix(name, "/") {
-		name = "/" + name
-	}
-	u := url.URL{Scheme: "file", Path: name,
-		RawQuery: fmt.Sprintf("_busy_timeout=%d&_synchronous=NORMAL&_foreign_keys=1&_txlock=immediate", busy.Milliseconds())}
+	dsn := address(path, fmt.Sprintf("_busy_timeout=%d&_synchronous=NORMAL&_foreign_keys=1&_txlock=immediate", busy.Milliseconds()))
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		db, err := connect(ctx, u.String(), connections, setup)
+		db, err := connect(ctx, dsn, connections, setup)
 		if err == nil || code(err) != busyCode || time.Now().After(deadline) {
 			return db, err
 		}
 	}
+}
+
+// address returns the URI of a file with parameters.
+func address(path, query string) string {
+	name := filepath.ToSlash(path)
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name
+	}
+	return (&url.URL{Scheme: "file", Path: name, RawQuery: query}).String()
 }
 
 // Memory opens an empty database in memory, as a replacement for an unusable file. It has one connection, because
@@ -101,6 +105,7 @@ func MoveAside(path string) (aside string, err error) {
 const (
 	errorCode    = 1
 	busyCode     = 5
+	lockedCode   = 6
 	readOnlyCode = 8
 	ioErrCode    = 10
 	corruptCode  = 11

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/drawbar/drawbar"
@@ -111,15 +110,11 @@ func stores(ctx context.Context, app *cli.App) []check {
 				problems = append(problems, adapter.SessionProblem{Path: f.Path, Message: f.Problem})
 				continue
 			}
-			file, err := host.Name(f.Path)
+			open, err := store.OpenSession(ctx, host, f)
 			if err == nil {
-				var open fs.File
-				if open, err = host.FS.Open(file); err == nil {
-					_ = open.Close() // nothing was read
-				}
-			}
-			if err != nil {
-				problems = append(problems, adapter.SessionProblem{Path: f.Path, Message: err.Error()})
+				_ = open.Close() // nothing was read
+			} else {
+				problems = append(problems, adapter.SessionProblem{Path: f.Path, Message: strings.TrimPrefix(err.Error(), "read "+f.Path+": ")})
 			}
 		}
 		for n, p := range problems {

@@ -1,5 +1,5 @@
-// Package acpgolden replays recorded conversations of agents that speak the Agent Client Protocol. It is apart from acptest,
-// whose fake agent serves tests with an update flag of their own.
+// Package acpgolden replays recorded conversations with agents that speak the Agent Client Protocol, for their adapters' tests.
+// Simulated agents are in package acptest.
 package acpgolden
 
 import (
@@ -15,15 +15,20 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Test replays recorded conversations with a real agent, testdata/wire/*.jsonl, and compares their events with the
-// file of the same name that ends in .events. spec returns how the agent of a file's name speaks the protocol.
-func Test(t *testing.T, least int, spec func(t *testing.T, name string) acpagent.Spec) {
+// Test replays conversations with real agents, testdata/wire/AGENT-*.jsonl, and compares the events with goldens. At least
+// least must be there.
+func Test(t *testing.T, agents map[string]acpagent.Spec, least int) {
 	t.Helper()
 	for _, file := range clitest.Glob(t, "testdata/wire/*.jsonl", least) {
 		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			spec, transcript := spec(t, name), clitest.Read(t, file)
+			agent, _, _ := strings.Cut(name, "-")
+			spec, ok := agents[agent]
+			if !ok {
+				t.Fatalf("no agent %s", agent)
+			}
+			transcript := clitest.Read(t, file)
 			events, res, log := acptest.Replay(t, spec, requested(t, spec, transcript), transcript)
 			clitest.Compare(t, strings.TrimSuffix(file, ".jsonl")+".events", []byte(log))
 			if res.UnknownLines != 0 {

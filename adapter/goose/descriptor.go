@@ -1,0 +1,128 @@
+// Package goose drives goose over the Agent Client Protocol, and reads what it keeps beside its runs: sessions and usage in a SQLite
+// database, settings and skills.
+//
+// The protocol belongs to package acpagent, the reading of the database to package sessiondb.
+package goose
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/execution"
+)
+
+const (
+	name    = "goose"
+	version = "1.50.0"
+	install = "npm install -g @aaif/goose-acp@" + version
+)
+
+func init() { adapter.Register(Descriptor) }
+
+// Descriptor describes the adapter. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	d := row().Descriptor()
+	d.Protocol = "" // it has an adapter of its own
+	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
+	return d
+}
+
+// Adapter drives goose. It is stateless and safe for concurrent use.
+type Adapter struct {
+	cliagent.Embedded
+	sessionfile.Store
+	declared.SkillsOf[declares]
+	declared.LoginsOf[declares]
+}
+
+// New returns the adapter; zero options are for a normal program.
+func New(opts cliagent.Options) Adapter {
+	return Adapter{Embedded: row().Adapter(opts).Embedded, Store: sessions}
+}
+
+type declares struct{}
+
+// Table is what goose declares.
+func (declares) Table() *declared.Table { return &table }
+
+var (
+	// home is where goose keeps its settings.
+	home  = declared.Dir{Default: ".config/goose", Variable: "XDG_CONFIG_HOME", Below: "goose"}
+	table = declared.Table{Agent: name, Command: "goose", Home: home, Project: ".goose", Model: configuredModel, Login: &login,
+		Skills: declared.Folders{Suffix: ".md", Also: []string{".claude", ".agents"}}}
+)
+
+func row() acpagent.Agent {
+	return acpagent.Agent{
+		About: adapter.Descriptor{Name: name, DisplayName: "goose", Command: "goose", TestedVersions: []string{version}, Config: configSchema(),
+			Install: []adapter.InstallMethod{
+				{Platform: "all", Type: "npm", Package: "@aaif/goose-acp", Command: install, PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node"}}},
+				{Platform: "darwin", Type: "brew", Package: "block-goose-cli", Command: "brew install block-goose-cli"},
+				{Platform: "linux", Type: "brew", Package: "block-goose-cli", Command: "brew install block-goose-cli"}},
+			Docs: "https://goose-docs.ai/docs/guides/acp-clients", HostTraces: []string{"AGENT_SESSION_ID"}, Keys: keys},
+		Args:  []string{"acp"},
+		Login: acpagent.Login{Command: "goose configure"},
+		Notes: []string{"the tokens of a turn are those of its last model call; drawbar cost has those of all",
+			"it does not answer an interrupt while it waits for a model: it is stopped after 3 s", "goose session --resume --fork forks a session; over ACP it forks none"},
+		Limits: func(c *execution.Capabilities) {
+			c.Agent.SubagentDispatch, c.Agent.SessionPersistence = true, "sqlite"
+			c.Agent.MCPTransports = []execution.MCPTransport{execution.MCPStdio, execution.MCPStreamableHTTP}
+			c.Agent.AuthFiles = []string{"~/.config/goose/config.yaml", "~/.config/goose/secrets.yaml"}
+		},
+		Quirks: func(s *acpagent.Spec) {
+			s.ToolName, s.MCPTool, s.Kind = toolName, serverTool, kind
+			s.CancelWait, s.FailedText = 3*time.Second, failed
+			s.Modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "auto", execution.ApprovalPrompt: "approve", execution.ApprovalDeny: "approve"}
+		},
+	}
+}
+
+// serverTool recognizes a tool by the extension that offers it: goose names an extension as the MCP server.
+func serverTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
+	extension, tool := c.MetaField("goose", "toolCall", "extensionName").Str(), toolName(c)
+	for _, s := range servers {
+		if s == extension && tool != "" {
+			return s, strings.TrimPrefix(tool, s+"__"), true
+		}
+	}
+	return "", "", false
+}
+
+func toolName(c *acpagent.ToolCall) string { return c.MetaField("goose", "toolCall", "toolName").Str() }
+
+// kind returns the kind of goose's own tools: it states none, or other.
+func kind(c *acpagent.ToolCall) string {
+	switch toolName(c) {
+	case "shell":
+		return "execute"
+	case "write", "edit":
+		return "edit"
+	case "read", "tree":
+		return "read"
+	}
+	return ""
+}
+
+// failed recognizes a failure of the model API: goose words it as an answer, and states no tokens for it.
+func failed(text string, spent execution.Usage) (execution.ErrorCode, bool) {
+	why, is := strings.CutPrefix(text, "Ran into this error: ")
+	return cmp.Or(acpagent.CodeOfText(why), execution.CodeProvider), is && spent.IsZero()
+}
+
+// scripted is the model that a redirected agent asks for.
+const scripted = "scripted-model"
+
+// RedirectModel points goose to another Chat Completions API by its variables.
+func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
+	return adapter.Redirect{
+		Env: acpagent.Loopback(home, "GOOSE_PROVIDER=openai", "GOOSE_MODEL="+scripted, "OPENAI_HOST="+baseURL, "OPENAI_BASE_PATH=v1/chat/completions",
+			"OPENAI_API_KEY=dummy", "GOOSE_DISABLE_KEYRING=1", "GOOSE_TELEMETRY_ENABLED=false"),
+		Shell: acpagent.ScriptedShell("shell"), MCP: acpagent.ScriptedMCP("%s__%s"),
+	}
+}

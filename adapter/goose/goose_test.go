@@ -1,0 +1,61 @@
+package goose
+
+import (
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent/acpgolden"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// TestGoldens replays conversations with the real program.
+func TestGoldens(t *testing.T) {
+	t.Parallel()
+	acpgolden.Test(t, map[string]acpagent.Spec{name: row().Spec()}, 6)
+}
+
+// The files in testdata/config have what the program's documentation shows, and it started with them.
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	adaptertest.Config(t, configSchema(), "testdata/config")
+}
+
+// TestFailures: what goose words as an answer.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text  string
+		spent execution.Usage
+		want  execution.ErrorCode
+	}{
+		{"Ran into this error: Server error (500 Internal Server Error) at http://127.0.0.1", execution.Usage{}, execution.CodeProvider},
+		{"Ran into this error: Rate limit exceeded: 429", execution.Usage{}, execution.CodeRateLimited},
+		{"Ran into this error: it broke", execution.Usage{}, execution.CodeProvider},
+		{"Ran into this error: it is in line 3 of main.go", execution.Usage{Input: 1, Output: 1}, ""},
+		{"hello", execution.Usage{}, ""},
+	} {
+		code, is := failed(tt.text, tt.spent)
+		if is != (tt.want != "") || is && code != tt.want {
+			t.Errorf("%q, %+v: %s %v, want %q", tt.text, tt.spent, code, is, tt.want)
+		}
+	}
+}
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	call := &acpagent.ToolCall{Title: "echo · /w", Input: []byte(`{"command":"ls"}`),
+		Meta: []byte(`{"goose":{"toolCall":{"toolName":"shell","extensionName":"files"}}}`)}
+	if _, tool, ok := serverTool(&acpagent.ToolCall{Meta: []byte(`{"goose":{"toolCall":{"toolName":"files__echo","extensionName":"files"}}}`)}, []string{"files"}); tool != "echo" || !ok {
+		t.Error(tool, ok)
+	}
+	if server, tool, ok := serverTool(call, []string{"other", "files"}); server != "files" || tool != "shell" || !ok {
+		t.Error(server, tool, ok)
+	}
+	if _, _, ok := serverTool(call, []string{"other"}); ok {
+		t.Error("a tool of another extension")
+	}
+	if got := kind(call); got != "execute" {
+		t.Errorf("the kind of a shell's call is %q", got)
+	}
+}

@@ -1,0 +1,105 @@
+// Package opencode drives OpenCode over the Agent Client Protocol, and reads what it keeps beside its runs: sessions and usage in a
+// SQLite database, settings, logins, skills and agents.
+//
+// The protocol belongs to package acpagent, the reading of the database to package sessiondb. Permissions are those of
+// OPENCODE_PERMISSION, because OpenCode asks before no tool by default.
+package opencode
+
+import (
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/execution"
+)
+
+const (
+	name    = "opencode"
+	version = "1.18.33"
+	install = "npm install -g opencode-ai@" + version
+	data    = ".local/share"
+)
+
+func init() { adapter.Register(Descriptor) }
+
+// Descriptor describes the adapter. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	d := row().Descriptor()
+	d.Protocol = "" // it has an adapter of its own
+	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
+	return d
+}
+
+// Adapter drives OpenCode. It is stateless and safe for concurrent use.
+type Adapter struct {
+	cliagent.Embedded
+	sessionfile.Store
+	declared.SkillsOf[declares]
+	declared.LoginsOf[declares]
+}
+
+// New returns the adapter; zero options are for a normal program.
+func New(opts cliagent.Options) Adapter {
+	return Adapter{Embedded: row().Adapter(opts).Embedded, Store: sessions}
+}
+
+type declares struct{}
+
+// Table is what OpenCode declares.
+func (declares) Table() *declared.Table { return &table }
+
+var (
+	// home is where OpenCode keeps its settings.
+	home  = declared.Dir{Default: ".config/opencode", Variable: "XDG_CONFIG_HOME", Below: "opencode"}
+	table = declared.Table{Agent: name, Command: "opencode", Home: home, Project: ".opencode", Model: configuredModel, Login: &login,
+		Skills: declared.Folders{Suffix: ".md", Also: []string{".claude", ".agents"}}}
+)
+
+func row() acpagent.Agent {
+	return acpagent.Agent{
+		About: adapter.Descriptor{Name: name, DisplayName: "OpenCode", Command: "opencode", TestedVersions: []string{version}, Config: configSchema(),
+			Install: []adapter.InstallMethod{
+				{Platform: "all", Type: "npm", Package: "opencode-ai", Command: install, PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node"}}},
+				{Platform: "darwin", Type: "brew", Package: "opencode", Command: "brew install opencode"},
+				{Platform: "linux", Type: "brew", Package: "opencode", Command: "brew install opencode"}},
+			Docs: "https://opencode.ai/docs/acp", HostSignals: []string{"OPENCODE", "OPENCODE_PID"}, HostTraces: []string{"OPENCODE_SESSION_ID"}, Keys: keys},
+		Args:  []string{"acp"},
+		Login: acpagent.Login{Command: "opencode auth login"},
+		Notes: []string{"the tokens of a turn are those of its last model call; its price is that of all, and drawbar cost has the tokens of all",
+			"opencode models lists the models that --model takes, each as provider/model"},
+		Limits: limits,
+		Quirks: func(s *acpagent.Spec) { s.ToolName, s.MCPTool, s.Spawn = acpagent.TitleWord, serverTool, spawn },
+	}
+}
+
+// limits are what OpenCode does beyond the protocol's minimum.
+func limits(c *execution.Capabilities) {
+	c.Agent.CanFork, c.Agent.RequiresToolApproval, c.Agent.SubagentDispatch, c.Agent.CostReported = true, true, true, true
+	c.Agent.SessionPersistence = "sqlite"
+	c.Agent.AuthFiles = []string{"~/" + data + "/opencode/auth.json"}
+}
+
+// asks makes OpenCode ask before every tool but those that only look; by default it asks before none.
+const asks = `{"*":"ask","codesearch":"allow","glob":"allow","grep":"allow","list":"allow","lsp":"allow","read":"allow","skill":"allow",` +
+	`"task":"allow","todoread":"allow","todowrite":"allow"}`
+
+func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
+	inv := cliagent.Invocation{Args: []string{"acp"}}
+	if l.Request.Run.ApprovalMode != execution.ApprovalYolo {
+		inv.Env = map[string]string{"OPENCODE_PERMISSION": asks}
+	}
+	return inv, nil
+}
+
+// serverTool recognizes server_tool, the title of a call until it has run.
+func serverTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
+	for _, s := range servers {
+		if tool, ok := strings.CutPrefix(c.Title, s+"_"); ok && tool != "" && !strings.ContainsAny(tool, " /") {
+			return s, tool, true
+		}
+	}
+	return "", "", false
+}
