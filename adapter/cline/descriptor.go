@@ -23,6 +23,7 @@ func init() { adapter.Register(Descriptor) }
 // Descriptor describes Cline. Every call returns a fresh copy.
 func Descriptor() adapter.Descriptor {
 	d := described().Descriptor()
+	d.Protocol = "" // it has an adapter of its own
 	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
 	return d
 }
@@ -116,7 +117,7 @@ var _ adapter.ModelRedirector = Adapter{}
 // RedirectModel points Cline to another address of its own API.
 func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
 	return adapter.Redirect{
-		Env: map[string]string{"HOME": dir, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "CLINE_API_KEY": "dummy", "CLINE_API_BASE_URL": baseURL},
+		Env: acpagent.Loopback(dir, "CLINE_API_KEY=dummy", "CLINE_API_BASE_URL="+baseURL),
 		Shell: func(command string, _ bool) adapter.ScriptedCall {
 			return cliagent.Scripted("run_commands", map[string]any{"commands": []string{command}})
 		},

@@ -23,6 +23,7 @@ func init() { adapter.Register(Descriptor) }
 // Descriptor describes Droid. Every call returns a fresh copy.
 func Descriptor() adapter.Descriptor {
 	d := described().Descriptor()
+	d.Protocol = "" // it has an adapter of its own
 	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
 	return d
 }

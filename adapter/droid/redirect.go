@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 )
 
@@ -18,16 +19,13 @@ func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
 		panic(err) // texts and numbers always encode
 	}
 	return adapter.Redirect{
-		Env: map[string]string{"HOME": dir, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "FACTORY_API_KEY": "fk-dummy",
-			"FACTORY_DROID_AUTO_UPDATE_ENABLED": "false"},
+		Env:   acpagent.Loopback(dir, "FACTORY_API_KEY=fk-dummy", "FACTORY_DROID_AUTO_UPDATE_ENABLED=false"),
 		Files: map[string][]byte{filepath.Join(dir, ".factory", "settings.json"): settings},
 		Model: "custom:Scripted-0",
 		Shell: func(command string, _ bool) adapter.ScriptedCall {
 			return cliagent.Scripted("Execute", map[string]any{"command": command, "summary": "Run the given command", "riskLevel": "high",
 				"riskLevelReason": "It changes files."})
 		},
-		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
-			return adapter.ScriptedCall{Name: server + "___" + tool, Input: input}
-		},
+		MCP: acpagent.ScriptedMCP("%s___%s"),
 	}
 }

@@ -68,7 +68,7 @@ func row() acpagent.Agent {
 			Docs: "https://goose-docs.ai/docs/guides/acp-clients", HostTraces: []string{"AGENT_SESSION_ID"}, Keys: keys},
 		Args:  []string{"acp"},
 		Login: acpagent.Login{Command: "goose configure"},
-		Notes: []string{"the tokens of a turn are those of its last model call; drawbar cost has those of all",
+		Notes: []string{"the tokens of a turn are those of its last model call; drawbar sessions cost has those of all",
 			"it does not answer an interrupt while it waits for a model: it is stopped after 3 s", "goose session --resume --fork forks a session; over ACP it forks none"},
 		Limits: func(c *execution.Capabilities) {
 			c.Agent.SubagentDispatch, c.Agent.SessionPersistence = true, "sqlite"

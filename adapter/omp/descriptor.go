@@ -31,6 +31,7 @@ var providers = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_OAUTH_TOKEN", "OPENAI_A
 // Descriptor describes Oh My Pi. Every call returns a fresh copy.
 func Descriptor() adapter.Descriptor {
 	d := described().Descriptor()
+	d.Protocol = "" // it has an adapter of its own
 	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
 	return d
 }

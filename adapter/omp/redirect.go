@@ -2,11 +2,10 @@ package omp
 
 import (
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 )
 
 var _ adapter.ModelRedirector = Adapter{}
@@ -27,17 +26,12 @@ func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
 	}
 	folder := filepath.Join(dir, filepath.FromSlash(home.Default))
 	return adapter.Redirect{
-		Env: map[string]string{"HOME": dir, "PI_OFFLINE": "1", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
+		Env: acpagent.Loopback(dir, "PI_OFFLINE=1"),
 		Files: map[string][]byte{
 			filepath.Join(folder, "models.yml"): encode(object{"providers": object{"script": object{"baseUrl": baseURL + "/v1", "api": "openai-completions",
 				"apiKey": "dummy", "models": []any{model("scripted-model"), model("scripted-other")}}}}),
 			filepath.Join(folder, "config.yml"): encode(object{"modelRoles": object{"default": "script/scripted-model"}}),
 		},
-		Shell: func(command string, _ bool) adapter.ScriptedCall {
-			return cliagent.Scripted("bash", map[string]any{"command": command, "description": "run it"})
-		},
-		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
-			return adapter.ScriptedCall{Name: fmt.Sprintf("mcp__%s_%s", server, tool), Input: input}
-		},
+		Shell: acpagent.ScriptedShell("bash"), MCP: acpagent.ScriptedMCP("mcp__%s_%s"),
 	}
 }

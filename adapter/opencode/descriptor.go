@@ -68,7 +68,7 @@ func row() acpagent.Agent {
 			Docs: "https://opencode.ai/docs/acp", HostSignals: []string{"OPENCODE", "OPENCODE_PID"}, HostTraces: []string{"OPENCODE_SESSION_ID"}, Keys: keys},
 		Args:  []string{"acp"},
 		Login: acpagent.Login{Command: "opencode auth login"},
-		Notes: []string{"the tokens of a turn are those of its last model call; its price is that of all, and drawbar cost has the tokens of all",
+		Notes: []string{"the tokens of a turn are those of its last model call; its price is that of all, and drawbar sessions cost has the tokens of all",
 			"opencode models lists the models that --model takes, each as provider/model"},
 		Limits: limits,
 		Quirks: func(s *acpagent.Spec) { s.ToolName, s.MCPTool, s.Spawn = acpagent.TitleWord, serverTool, spawn },
