@@ -159,7 +159,7 @@ func TestBadEvents(t *testing.T) {
 			t.Errorf("%s: %s, reported %v", told, res.Status, said)
 		}
 	}
-	// A program whose question is lost would wait for ever.
+	// A program waits for the answer to its question, so a question that cannot be read ends the run.
 	res, _ := run(t, `tells {"jsonrpc":"2.0","method":"event","params":{"type":"may_i","interactionId":"q1"}}`, nil, nil)
 	if res.Error == nil || res.Error.ErrorCode() != execution.CodeInvalidOutput || !strings.Contains(res.Error.Message, "may_i") {
 		t.Errorf("a question of an unknown type: %s %+v", res.Status, res.Error)

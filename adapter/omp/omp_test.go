@@ -116,7 +116,7 @@ func TestSessionCases(t *testing.T) {
 				t.Errorf("forked from %q", s.ForkedFrom)
 			}
 		}},
-		{Name: "what is no message of the conversation", ID: "s", Files: map[string]string{file: head(`"title":""`, "") + one + entry("2", `"1"`, "reset_boundary", "") +
+		{Name: "records that are not messages", ID: "s", Files: map[string]string{file: head(`"title":""`, "") + one + entry("2", `"1"`, "reset_boundary", "") +
 			entry("3", `"2"`, "model_usage", `,"purpose":"title","model":"m","usage":{"input":5,"output":1,"reasoningTokens":1}`) +
 			entry("4", `"3"`, "message", said("developer", "a reminder")) + entry("5", `"4"`, "message", `,"message":{"role":"user","content":"go on","attribution":"agent"}`) +
 			entry("6", `"5"`, "message", `,"message":{"role":"pythonExecution","code":"1+1","output":"2"}`) +

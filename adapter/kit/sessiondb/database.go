@@ -154,7 +154,7 @@ func (d *Database) list(ctx context.Context, h adapter.Host) (list []info, err e
 			changed, _ := values[1].(int64)
 			revision, _ := values[2].(int64)
 			if id == "" || id == "." || id == ".." || strings.ContainsAny(id, `/\`) {
-				return nil // the agent would not have made it, and it is no name of a file
+				return nil // not an id of the agent, and not the name of a file
 			}
 			list = append(list, info{id, time.UnixMilli(changed), revision})
 			return nil
