@@ -190,12 +190,6 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 		}
 	}
 	backend.Version, backend.Untested = version, entry.Descriptor.Untested(version)
-	c.swept.Do(func() {
-		c.open.Go(func() {
-			_, err := c.RemoveLeftovers()
-			c.warn(err)
-		})
-	})
 	opts.Secrets = append(slices.Clone(opts.Secrets), secrets(req, entry.Descriptor)...)
 	writer, err := c.record(req, entry.Descriptor, &opts)
 	if err != nil {
@@ -208,6 +202,12 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 		}
 		return nil, err
 	}
+	c.swept.Do(func() {
+		c.open.Go(func() {
+			_, err := c.RemoveLeftovers()
+			c.warn(err)
+		})
+	})
 	if learn != nil {
 		c.open.Go(func() { learn(run) })
 	}

@@ -19,7 +19,7 @@ type Leftovers struct {
 
 const (
 	// leftoverRuns is the number of recent runs that RemoveLeftovers checks for processes.
-	leftoverRuns = 1000
+	leftoverRuns = 100
 	leftoverKill = 5 * time.Second
 )
 

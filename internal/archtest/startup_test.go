@@ -2,11 +2,13 @@ package archtest
 
 import (
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -83,4 +85,40 @@ func f() { _ = regexp.MustCompile("x") }
 	if faults := eagerVariables(t, "p.go", []byte(text)); len(faults) != 2 || !strings.HasPrefix(faults[0], "p.go:2:") || !strings.HasPrefix(faults[1], "p.go:3:") {
 		t.Errorf("found %q", faults)
 	}
+}
+
+// TestSupervisorsNeedLittle: Go initializes a package as soon as everything that it imports is, the first by path first. A keeper
+// that needed package strings or reflect would wait for most of the program.
+func TestSupervisorsNeedLittle(t *testing.T) {
+	context := build.Default
+	context.GOOS, context.CgoEnabled = "linux", false
+	const module = "github.com/drawbar/drawbar/"
+	seen := map[string]bool{}
+	var check func(name string, through []string)
+	check = func(name string, through []string) {
+		if seen[name] || name == "unsafe" || name == "C" {
+			return
+		}
+		seen[name] = true
+		through = append(slices.Clone(through), name)
+		if name == "strings" || name == "reflect" {
+			t.Errorf("a supervisor waits for the initialization of %s", strings.Join(through, " -> "))
+			return
+		}
+		var p *build.Package
+		var err error
+		if dir, ours := strings.CutPrefix(name, module); ours {
+			p, err = context.ImportDir(filepath.Join("../..", dir), 0)
+		} else {
+			p, err = context.Import(name, "", 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range p.Imports {
+			check(i, through)
+		}
+	}
+	check(module+"transport/process/internal/supervisor", nil)
+	check(module+"internal/cli/first/ahead", nil)
 }

@@ -43,6 +43,3 @@ type launch struct {
 
 	withoutKeeper, withoutGroup bool
 }
-
-// defaultKillLimit bounds the killing of a tree; a process in an uninterruptible wait cannot be waited for.
-const defaultKillLimit = 10 * time.Second

@@ -7,10 +7,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
-)
 
-// markName is the variable that identifies the processes of a run without a keeper.
-const markName = "DRAWBAR_RUN_MARK"
+	"github.com/drawbar/drawbar/transport/process/internal/supervisor"
+)
 
 // direct is a process without a keeper: our own child, and a tree found in the process table.
 type direct struct {
@@ -29,7 +28,7 @@ type direct struct {
 }
 
 func startDirect(l launch) (child, error) {
-	env := append(l.env[:len(l.env):len(l.env)], markName+"="+l.mark)
+	env := append(l.env[:len(l.env):len(l.env)], supervisor.MarkName+"="+l.mark)
 	proc, err := os.StartProcess(l.path, l.argv, &os.ProcAttr{
 		Dir: l.dir, Env: env, Files: l.files[:],
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: l.pty},
@@ -88,6 +87,3 @@ func (d *direct) finish() (int, error) {
 	<-d.killed
 	return d.count, d.err
 }
-
-// pause between two checks of a dying tree.
-func nextPause(d time.Duration) time.Duration { return min(d*2, 20*time.Millisecond) }

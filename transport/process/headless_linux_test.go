@@ -9,6 +9,7 @@ import (
 	"time"
 
 	proc "github.com/drawbar/drawbar/internal/base/pid"
+	"github.com/drawbar/drawbar/transport/process/internal/supervisor"
 )
 
 // A process whose first thread has ended shows its environment only on the others. It is found by it, also where it was started
@@ -19,7 +20,7 @@ func TestFindsAProcessWithoutItsFirstThread(t *testing.T) {
 	mark := markOf(run)
 	s := fake(t, "headless")
 	c := exec.Command(s.Path)
-	c.Env = append(s.Env, markName+"="+mark)
+	c.Env = append(s.Env, supervisor.MarkName+"="+mark)
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -34,9 +35,9 @@ func TestFindsAProcessWithoutItsFirstThread(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || strings.TrimSpace(line) != "ready" {
 		t.Fatalf("%q, %v", line, err)
 	}
-	for _, tree := range []tree{{mark: mark}, {mark: mark, all: true}} {
-		if !slices.ContainsFunc(tree.find(), func(s proc.Stat) bool { return s.PID == c.Process.Pid }) {
-			t.Errorf("not found, all %v", tree.all)
+	for _, tree := range []supervisor.Tree{{Mark: mark}, {Mark: mark, All: true}} {
+		if !slices.ContainsFunc(tree.Find(), func(s proc.Stat) bool { return s.PID == c.Process.Pid }) {
+			t.Errorf("not found, all %v", tree.All)
 		}
 	}
 	if got := Survivors(run)[run]; got != 1 {

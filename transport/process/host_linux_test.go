@@ -15,6 +15,7 @@ import (
 	"time"
 
 	proc "github.com/drawbar/drawbar/internal/base/pid"
+	"github.com/drawbar/drawbar/transport/process/internal/supervisor"
 	"github.com/drawbar/drawbar/transport/process/role"
 )
 
@@ -207,8 +208,8 @@ func TestAllKilled(t *testing.T) {
 	if got := Survivors(run); got[run] != 0 {
 		t.Errorf("got %v", got)
 	}
-	for _, g := range (tree{mark: markOf(run), all: true}).groups() {
-		t.Errorf("the group %s is left", g.path)
+	for _, g := range (supervisor.Tree{Mark: markOf(run), All: true}).Groups() {
+		t.Errorf("the group %s is left", g.Path)
 	}
 }
 
@@ -224,7 +225,7 @@ func TestNextStartIsSpared(t *testing.T) {
 		return p
 	}
 	old, next := begin(), begin()
-	watched{mark: old.child.(*kept).tree.mark}.end()
+	supervisor.Watched{Mark: old.child.(*kept).tree.Mark}.End()
 	if e := old.Wait(); !e.Killed && e.Err == nil {
 		t.Errorf("the old start goes on: %+v", e)
 	}
@@ -246,13 +247,21 @@ func TestNextStartIsSpared(t *testing.T) {
 func TestSurvivorsOfTheGroup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	g := makeGroup(ownGroup(markOf(dir)).path)
-	if g.path == "" {
+	g := supervisor.OwnGroup(markOf(dir))
+	if g.Path == "" {
 		t.Skip("SKIPPED: needs a control group of its own that may be divided")
 	}
+	if err := os.Mkdir(g.Path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	group, err := os.Open(g.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Close()
 	cmd := exec.Command("sleep", "60")
 	cmd.Env = []string{}
-	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: g.fd}
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(group.Fd())}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -264,11 +273,10 @@ func TestSurvivorsOfTheGroup(t *testing.T) {
 		_ = cmd.Process.Kill()
 	}
 	_ = cmd.Wait() // killed
-	if _, err := os.Stat(g.path); err == nil {
-		t.Errorf("the group %s is left", g.path)
-		_ = os.Remove(g.path)
+	if _, err := os.Stat(g.Path); err == nil {
+		t.Errorf("the group %s is left", g.Path)
+		_ = os.Remove(g.Path)
 	}
-	_ = syscall.Close(g.fd)
 }
 
 // TestRemoveGroups: empty groups of runs that are long gone are removed, and no others.
@@ -340,9 +348,9 @@ func TestKeeperKilled(t *testing.T) {
 				if alive(k.agent) {
 					t.Error("the agent lives")
 				}
-				if k.group.path != "" {
-					if _, err := os.Stat(k.group.path); err == nil {
-						t.Errorf("the group %s is left", k.group.path)
+				if k.group.Path != "" {
+					if _, err := os.Stat(k.group.Path); err == nil {
+						t.Errorf("the group %s is left", k.group.Path)
 					}
 				}
 			})
@@ -410,7 +418,7 @@ func reaped(t *testing.T, k *kept) {
 func TestStartAhead(t *testing.T) {
 	children := func() map[int]bool {
 		pids := map[int]bool{}
-		for _, s := range descendants(os.Getpid()) {
+		for _, s := range supervisor.Descendants(os.Getpid()) {
 			pids[s.PID] = s.Parent == os.Getpid()
 		}
 		return pids
@@ -445,39 +453,19 @@ func TestKeeperIsReaped(t *testing.T) {
 	all(t, p)
 	p.Wait()
 	reaped(t, k)
-	if k.group.path == "" {
+	if k.group.Path == "" {
 		t.Log("no control group here; the rest is not tested")
 		return
 	}
-	if _, err := os.Stat(k.group.path); err == nil {
-		t.Errorf("the group %s is left", k.group.path)
-	}
-}
-
-// TestGroupsOfNestedRunsGo: the group of a run that was killed with the one that it ran in does not stay, and neither does that one's.
-func TestGroupsOfNestedRunsGo(t *testing.T) {
-	t.Parallel()
-	outer := ownGroup(strings.Repeat("ab", 16))
-	if outer.path == "" {
-		t.Skip("SKIPPED: needs a control group of its own that may be divided")
-	}
-	for _, dir := range []string{outer.path, outer.path + "/" + groupPrefix + strings.Repeat("cd", 16)} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !outer.remove() {
-		t.Error("the group is busy")
-	}
-	if _, err := os.Stat(outer.path); !os.IsNotExist(err) {
-		t.Errorf("the group is left: %v", err)
+	if _, err := os.Stat(k.group.Path); err == nil {
+		t.Errorf("the group %s is left", k.group.Path)
 	}
 }
 
 // TestGroupIsUsed: where the own control group may be divided, the agent is in a leaf of it and the keeper is not.
 func TestGroupIsUsed(t *testing.T) {
 	t.Parallel()
-	if ownGroupDir() == "" {
+	if supervisor.OwnGroupDir() == "" {
 		t.Skip("SKIPPED: needs a control group of its own that may be divided")
 	}
 	s := fake(t, "hang")
@@ -488,7 +476,7 @@ func TestGroupIsUsed(t *testing.T) {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 		return string(b)
 	}
-	leaf := k.group.path[strings.LastIndexByte(k.group.path, '/'):]
+	leaf := k.group.Path[strings.LastIndexByte(k.group.Path, '/'):]
 	if !strings.Contains(group(p.PID()), leaf) {
 		t.Errorf("the agent is in %q, want %s", group(p.PID()), leaf)
 	}

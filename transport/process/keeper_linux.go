@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/drawbar/drawbar/transport/process/internal/supervisor"
 	"github.com/drawbar/drawbar/transport/process/role"
 )
 
@@ -22,7 +24,7 @@ type kept struct {
 	ctl    *os.File // our end of the control socket
 	agent  int
 	tree   tree // in case the keeper is lost
-	group  cgroup
+	group  supervisor.Group
 	end    chan status
 	limit  time.Duration
 	watch  string // the watcher's id of it
@@ -35,6 +37,14 @@ type kept struct {
 		reported  bool
 	}
 }
+
+// keeperReady records that this program calls MaybeKeeper.
+var keeperReady atomic.Bool
+
+// MaybeKeeper lets Start use keepers. A process that was started as one never gets here: it entered its role when package
+// process was initialized. It must be the first call of main: everything before it also runs in every keeper. It does
+// nothing on other systems than Linux.
+func MaybeKeeper() { keeperReady.Store(true) }
 
 func startChild(ctx context.Context, l launch) (child, error) {
 	if !keeperReady.Load() || l.withoutKeeper {
@@ -49,9 +59,9 @@ func startChild(ctx context.Context, l launch) (child, error) {
 	}
 	k.limit = l.killLimit
 	if !l.withoutGroup {
-		k.group = ownGroup(l.mark)
+		k.group = supervisor.OwnGroup(l.mark)
 	}
-	k.watch = hostWatcher.add(watched{l.mark, l.scratch})
+	k.watch = hostWatcher.add(supervisor.Watched{Mark: l.mark, Scratch: l.scratch})
 	refused, err := k.handshake(ctx, l)
 	if err != nil {
 		defer hostWatcher.ended(k.watch)
@@ -59,7 +69,7 @@ func startChild(ctx context.Context, l launch) (child, error) {
 		k.reap()
 		if !refused {
 			_, _ = newTreeOf(l.mark, 0, 0).kill(k.limit)
-			k.group.removeSoon()
+			k.group.RemoveSoon()
 		}
 		return nil, err
 	}
@@ -73,7 +83,7 @@ func startKeeper() (*kept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the keeper: %w", err)
 	}
-	return &kept{keeper: proc, ctl: ctl, group: cgroup{fd: -1}, end: make(chan status, 1), gone: make(chan struct{})}, nil
+	return &kept{keeper: proc, ctl: ctl, end: make(chan status, 1), gone: make(chan struct{})}, nil
 }
 
 // handshake sends the order to the keeper and waits until the agent runs; refused means that the keeper reported a
@@ -83,13 +93,14 @@ func (k *kept) handshake(ctx context.Context, l launch) (refused bool, err error
 		return false, fmt.Errorf("reach the keeper: %w", err)
 	}
 	release := context.AfterFunc(ctx, func() { _ = k.ctl.SetDeadline(time.Unix(1, 0)) })
-	m := message{}
-	o := encodeOrder(order{path: l.path, argv: l.argv, dir: l.dir, env: l.env, pty: l.pty, mark: l.mark, group: k.group.path, scratch: l.scratch})
-	if err = sendFiles(k.ctl, o[:orderHead], l.files); err == nil {
-		_, err = k.ctl.Write(o[orderHead:])
+	m := supervisor.Message{}
+	o := supervisor.Order{Path: l.path, Argv: l.argv, Dir: l.dir, Env: l.env, Pty: l.pty, Mark: l.mark, Group: k.group.Path,
+		Scratch: l.scratch}.Encode()
+	if err = sendFiles(k.ctl, o[:supervisor.OrderHead], l.files); err == nil {
+		_, err = k.ctl.Write(o[supervisor.OrderHead:])
 	}
 	if err == nil {
-		m, err = readMessage(k.ctl)
+		m, err = supervisor.ReadMessage(k.ctl)
 	}
 	if !release() {
 		return false, fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))
@@ -97,12 +108,12 @@ func (k *kept) handshake(ctx context.Context, l launch) (refused bool, err error
 	if err != nil {
 		return false, fmt.Errorf("the keeper ended before it started the program (is process.MaybeKeeper the first call of main?): %w", err)
 	}
-	if m.op == opFailed {
-		return true, syscall.Errno(m.a)
+	if m.Op == supervisor.OpFailed {
+		return true, syscall.Errno(m.A)
 	}
 	_ = k.ctl.SetDeadline(time.Time{})
-	k.agent = int(m.a)
-	k.tree = newTreeOf(l.mark, k.agent, uint64(m.b))
+	k.agent = int(m.A)
+	k.tree = newTreeOf(l.mark, k.agent, uint64(m.B))
 	return false, nil
 }
 
@@ -110,19 +121,19 @@ func (k *kept) handshake(ctx context.Context, l launch) (refused bool, err error
 func (k *kept) listen() {
 	defer close(k.gone)
 	for {
-		m, err := readMessage(k.ctl)
+		m, err := supervisor.ReadMessage(k.ctl)
 		if err != nil {
 			if !k.heard.reported {
 				k.end <- status{code: -1, err: ErrKeeperLost}
 			}
 			return
 		}
-		switch m.op {
-		case opExited:
+		switch m.Op {
+		case supervisor.OpExited:
 			k.heard.reported = true
-			k.end <- exitStatus(syscall.WaitStatus(m.a))
-		case opDone:
-			k.heard.done, k.heard.survivors = true, int(m.a)
+			k.end <- exitStatus(syscall.WaitStatus(m.A))
+		case supervisor.OpDone:
+			k.heard.done, k.heard.survivors = true, int(m.A)
 			return
 		}
 	}
@@ -136,13 +147,13 @@ func (k *kept) signal(sig os.Signal) error {
 	if !ok {
 		return ErrUnsupported
 	}
-	if k.command(opSignal, byte(s)) != nil {
+	if k.command(supervisor.OpSignal, byte(s)) != nil {
 		return ErrEnded
 	}
 	return nil
 }
 
-func (k *kept) kill() { _ = k.command(opKill, 0) }
+func (k *kept) kill() { _ = k.command(supervisor.OpKill, 0) }
 
 // abandon gives up a keeper that does not answer; listen then reports it as lost.
 func (k *kept) abandon() { _ = k.keeper.Kill() }
@@ -177,9 +188,9 @@ func (k *kept) finish() (int, error) {
 	_ = k.keeper.Kill()
 	k.reap()
 	_ = k.ctl.Close()
-	k.group.kill()
+	k.group.Kill()
 	survivors, err := k.tree.kill(k.limit)
-	k.group.removeSoon()
+	k.group.RemoveSoon()
 	if k.heard.reported {
 		err = errors.Join(ErrKeeperLost, err) // otherwise the status tells
 	}

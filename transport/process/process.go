@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/drawbar/drawbar/transport/process/internal/supervisor"
 	"github.com/drawbar/drawbar/transport/pty"
 )
 
@@ -80,7 +81,7 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 // prepare checks what can be checked without starting anything.
 func prepare(s Spec) (launch, error) {
 	l := launch{dir: s.Dir, env: lastWins(s.Env), pty: s.Pty, withoutKeeper: s.withoutKeeper, withoutGroup: s.withoutGroup,
-		killLimit: cmp.Or(s.killLimit, defaultKillLimit)}
+		killLimit: cmp.Or(s.killLimit, supervisor.KillLimit)}
 	fail := func(reason, err error) (launch, error) {
 		return l, &StartError{Path: s.Path, Dir: s.Dir, Reason: reason, Err: err}
 	}

@@ -78,7 +78,7 @@ type Spec struct {
 	Scratch []string
 
 	withoutKeeper, withoutGroup bool          // for tests of missing platform features
-	killLimit                   time.Duration // for tests; zero means defaultKillLimit
+	killLimit                   time.Duration // for tests; zero means supervisor.KillLimit
 }
 
 func (s Spec) maxLine() int         { return cmp.Or(s.MaxLine, DefaultMaxLine) }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/drawbar/drawbar/transport/process/internal/supervisor"
 )
 
 func TestAgentGetsExactly(t *testing.T) {
@@ -31,7 +33,7 @@ func TestAgentGetsExactly(t *testing.T) {
 		}
 		want := []string{"env " + fakeEnv + "=env", "env GORACE=atexit_sleep_ms=0", "env HOME=/nonexistent",
 			"env TWICE=second", "env EMPTY=", "env GOGC=77", "dir " + dir, "arg " + s.Path, "arg one", "arg ", "arg two words", "arg --three=", "4"}
-		got := slices.DeleteFunc(slices.Clone(out), func(l string) bool { return strings.HasPrefix(l, "env "+markName+"=") })
+		got := slices.DeleteFunc(slices.Clone(out), func(l string) bool { return strings.HasPrefix(l, "env "+supervisor.MarkName+"=") })
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}

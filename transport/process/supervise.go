@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/drawbar/drawbar/transport/process/internal/supervisor"
 )
 
 // cutWait is how long a stream may stay open after every process of the tree was killed. Its end is then a matter of
@@ -104,7 +106,7 @@ func (p *Process) untilExit(ctx context.Context, exit *Exit) status {
 			kill = nil
 			exit.Killed = true
 			p.child.kill()
-			timer.Reset(cmp.Or(p.spec.killLimit, defaultKillLimit))
+			timer.Reset(cmp.Or(p.spec.killLimit, supervisor.KillLimit))
 			hopeless = timer.C
 		case <-hopeless:
 			hopeless = nil

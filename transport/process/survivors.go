@@ -4,14 +4,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-)
 
-// A mark identifies one start of a run: 32 hexadecimal digits, of which those from startFrom to startTo belong to the
-// start and the others to the run. The remains of one start are ended by its mark, and the next start of the same
-// run, which may be running, has another.
-const (
-	startFrom = 9
-	startTo   = 15 // also the end of what fits into a tag
+	"github.com/drawbar/drawbar/transport/process/internal/supervisor"
 )
 
 // markOf returns a new mark for a start of a named run; nothing is ever looked up for an unnamed run.
@@ -24,13 +18,5 @@ func markOf(run string) string {
 	}
 	sum := sha256.Sum256([]byte("run " + run))
 	named := hex.EncodeToString(sum[:16])
-	return named[:startFrom] + mark[startFrom:startTo] + named[startTo:]
-}
-
-// runOf returns the common part of all marks of a run.
-func runOf(mark string) string {
-	if len(mark) < startTo {
-		return mark
-	}
-	return mark[:startFrom] + mark[startTo:]
+	return named[:supervisor.StartFrom] + mark[supervisor.StartFrom:supervisor.StartTo] + named[supervisor.StartTo:]
 }

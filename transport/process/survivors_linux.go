@@ -4,6 +4,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/drawbar/drawbar/transport/process/internal/supervisor"
 )
 
 // Survivors counts the processes of runs, by Spec.Run, that are still running without a host. It reads the process
@@ -15,22 +17,22 @@ func Survivors(runs ...string) map[string]int {
 	tags, marks := map[uint64]string{}, map[string]string{}
 	for _, run := range runs {
 		mark := markOf(run)
-		tags[runOfTag(tagOf(mark))], marks[runOf(mark)] = run, run
+		tags[supervisor.RunOfTag(supervisor.TagOf(mark))], marks[supervisor.RunOf(mark)] = run, run
 	}
-	all, member := readAll(), map[int]string{}
+	all, member := supervisor.ReadAll(), map[int]string{}
 	for pid, s := range all {
 		if pid == os.Getpid() || s.Dead() {
 			continue
 		}
-		if run, ok := tags[runOfTag(tagOn(pid))]; ok {
+		if run, ok := tags[supervisor.RunOfTag(supervisor.TagOn(pid))]; ok {
 			member[pid] = run
-		} else if run, ok := marks[runOf(markOn(s))]; ok {
+		} else if run, ok := marks[supervisor.RunOf(supervisor.MarkOn(s))]; ok {
 			member[pid] = run
 		}
 	}
-	for _, g := range groupsIn(ownGroupDir()) {
-		run, ok := marks[runOf(g.mark())]
-		for _, pid := range g.members() {
+	for _, g := range supervisor.GroupsIn(supervisor.OwnGroupDir()) {
+		run, ok := marks[supervisor.RunOf(g.Mark())]
+		for _, pid := range g.Members() {
 			if s, there := all[pid]; ok && there && !s.Dead() {
 				member[pid] = run
 			}
@@ -53,10 +55,10 @@ func Survivors(runs ...string) map[string]int {
 
 // EndSurvivors kills the processes that Survivors counts, for at most limit, and returns how many it killed.
 func EndSurvivors(run string, limit time.Duration) (int, error) {
-	t := tree{mark: markOf(run), all: true}
+	t := tree{supervisor.Tree{Mark: markOf(run), All: true}}
 	defer func() {
-		for _, g := range t.groups() {
-			g.removeSoon()
+		for _, g := range t.Groups() {
+			g.RemoveSoon()
 		}
 	}()
 	return t.kill(limit)
@@ -65,16 +67,16 @@ func EndSurvivors(run string, limit time.Duration) (int, error) {
 // RemoveGroups removes the empty control groups of runs that are gone. A run whose helpers were killed leaves its
 // own.
 func RemoveGroups() {
-	if base := ownGroupDir(); base != "" {
+	if base := supervisor.OwnGroupDir(); base != "" {
 		removeGroups(base, time.Now())
 	}
 }
 
 func removeGroups(base string, now time.Time) {
-	for _, g := range groupsIn(base) {
-		if info, err := os.Lstat(g.path); err == nil && now.Sub(info.ModTime()) > groupAge {
-			removeGroups(g.path, now) // of runs that an agent started
-			_ = syscall.Rmdir(g.path) // refused while a process is in it
+	for _, g := range supervisor.GroupsIn(base) {
+		if info, err := os.Lstat(g.Path); err == nil && now.Sub(info.ModTime()) > groupAge {
+			removeGroups(g.Path, now) // of runs that an agent started
+			_ = syscall.Rmdir(g.Path) // refused while a process is in it
 		}
 	}
 }

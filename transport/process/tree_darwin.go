@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/drawbar/drawbar/transport/process/internal/supervisor"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,7 +30,7 @@ func (t tree) tag() {}
 func (t tree) kill(limit time.Duration) (int, error) {
 	deadline := time.Now().Add(limit)
 	killed := map[int]bool{}
-	for pause := time.Millisecond; ; pause = nextPause(pause) {
+	for pause := time.Millisecond; ; pause = supervisor.NextPause(pause) {
 		found := t.find()
 		for _, pid := range found {
 			_ = syscall.Kill(pid, syscall.SIGSTOP) // so that it starts nothing more during the search
@@ -61,7 +62,7 @@ func (t tree) find() []int {
 	}
 	self := os.Getpid()
 	member := map[int]bool{}
-	mark := []byte(markName + "=" + t.mark)
+	mark := []byte(supervisor.MarkName + "=" + t.mark)
 	for i := range all {
 		p := &all[i]
 		pid := int(p.Proc.P_pid)

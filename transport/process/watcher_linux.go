@@ -4,19 +4,15 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"os"
-	"os/signal"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/drawbar/drawbar/transport/process/internal/supervisor"
 	"github.com/drawbar/drawbar/transport/process/role"
 )
 
 const (
-	// watcherArg does not contain the program's name, so that the watcher survives a kill by that name and can clean
-	// up.
-	watcherArg = "agent-watcher"
 	// watcherWrite bounds the transfer of a run: a watcher that does not read is replaced.
 	watcherWrite = 200 * time.Millisecond
 	// watcherLives bounds how often a watcher that ends is replaced: if none survives, another one does not help.
@@ -24,8 +20,6 @@ const (
 	// watcherDelay is how long a run lasts before it gets a watcher: a short one ends sooner, and starts faster
 	// without.
 	watcherDelay = 100 * time.Millisecond
-	// keeperPatience is how long the keepers of a dead host may take to finish.
-	keeperPatience = 300 * time.Millisecond
 )
 
 // watcher is the host's end of a second process that watches host and keepers: when the host is gone and its keepers
@@ -33,30 +27,24 @@ const (
 // and none without runs.
 type watcher struct {
 	mu   sync.Mutex
-	runs map[string]watched
+	runs map[string]supervisor.Watched
 	proc *os.Process
 	ctl  *os.File
 	soon *time.Timer // starts it
 	lost int         // watchers that were killed
 }
 
-// watched is one process tree and its folders.
-type watched struct {
-	mark    string
-	scratch []string
-}
-
 var hostWatcher watcher
 
 // add adds a process tree to the watched ones. A failure does not prevent the run: the keeper is the first to end it.
-func (w *watcher) add(one watched) (id string) {
+func (w *watcher) add(one supervisor.Watched) (id string) {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	id = hex.EncodeToString(b[:])
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.runs == nil {
-		w.runs = map[string]watched{}
+		w.runs = map[string]supervisor.Watched{}
 	}
 	w.runs[id] = one
 	switch {
@@ -108,7 +96,7 @@ func (w *watcher) revive(ctl *os.File) {
 func (w *watcher) ended(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.runs[id].scratch) == 0 {
+	if len(w.runs[id].Scratch) == 0 {
 		w.drop(id)
 	}
 }
@@ -118,7 +106,7 @@ func (w *watcher) removed(dir string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, one := range w.runs {
-		if slices.Contains(one.scratch, dir) {
+		if slices.Contains(one.Scratch, dir) {
 			w.drop(id)
 		}
 	}
@@ -131,12 +119,12 @@ func (w *watcher) drop(id string) {
 	case len(w.runs) == 0:
 		w.stop()
 	case w.proc != nil:
-		_ = w.send(id, watched{}) // at worst it looks for a tree that is gone
+		_ = w.send(id, supervisor.Watched{}) // at worst it looks for a tree that is gone
 	}
 }
 
 func (w *watcher) start() (ok bool) {
-	proc, ctl, err := role.Start(watcherArg, "/")
+	proc, ctl, err := role.Start(role.Watcher, "/")
 	if err != nil {
 		return false
 	}
@@ -160,48 +148,10 @@ func (w *watcher) stop() {
 }
 
 // send transfers one entry; an entry without a mark is removed.
-func (w *watcher) send(id string, one watched) error {
+func (w *watcher) send(id string, one supervisor.Watched) error {
 	_ = w.ctl.SetWriteDeadline(time.Now().Add(watcherWrite))
-	_, err := w.ctl.Write(encodeOrder(order{path: id, mark: one.mark, scratch: one.scratch}))
+	_, err := w.ctl.Write(supervisor.Order{Path: id, Mark: one.Mark, Scratch: one.Scratch}.Encode())
 	return err
-}
-
-// runWatcher is the watcher process.
-func runWatcher() {
-	syscall.CloseOnExec(controlFD)
-	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP)
-	runs := map[string]watched{}
-	for {
-		o, ok := receiveOrder()
-		if !ok {
-			break
-		}
-		if len(runs) == 0 {
-			writeSmall("/proc/self/comm", watcherArg) // from now on it has something to watch
-		}
-		if o.mark == "" {
-			delete(runs, o.path)
-		} else {
-			runs[o.path] = watched{o.mark, o.scratch}
-		}
-	}
-	var work sync.WaitGroup
-	for _, one := range runs {
-		work.Go(func() { one.end() })
-	}
-	work.Wait()
-	os.Exit(0)
-}
-
-// end waits for the keeper to end the tree, and ends it itself after keeperPatience.
-func (one watched) end() {
-	t := newTreeOf(one.mark, 0, 0)
-	for deadline := time.Now().Add(keeperPatience); time.Now().Before(deadline) && len(t.find()) > 0; {
-		time.Sleep(30 * time.Millisecond)
-	}
-	_, _ = t.kill(defaultKillLimit)
-	ownGroup(one.mark).removeSoon()
-	removeAll(one.scratch)
 }
 
 // RemoveScratch removes a folder that was in Spec.Scratch.
@@ -209,11 +159,4 @@ func RemoveScratch(dir string) error {
 	err := os.RemoveAll(dir)
 	hostWatcher.removed(dir)
 	return err
-}
-
-// removeAll removes the folders of a run whose host is gone.
-func removeAll(scratch []string) {
-	for _, dir := range scratch {
-		_ = os.RemoveAll(dir)
-	}
 }

@@ -3,8 +3,8 @@
 package pid
 
 import (
+	"bytes"
 	"os"
-	"strings"
 )
 
 // Boot identifies the current boot of this machine. It is empty if the system does not tell.
@@ -13,5 +13,5 @@ func Boot() string {
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(id))
+	return string(bytes.TrimSpace(id))
 }

@@ -3,7 +3,6 @@ package pid
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"syscall"
@@ -28,7 +27,7 @@ func (s Stat) Dead() bool {
 func Start(pid int) (start uint64, ok bool, err error) {
 	s, ok := ReadStat(pid)
 	if !ok && Alive(pid) {
-		return 0, false, fmt.Errorf("find process %d: it cannot be read from /proc", pid)
+		return 0, false, errors.New("find process " + strconv.Itoa(pid) + ": it cannot be read from /proc")
 	}
 	return s.Start, ok && !s.Dead(), nil
 }

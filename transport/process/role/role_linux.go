@@ -8,8 +8,12 @@ import (
 	"syscall"
 )
 
-// Keeper is the name of a keeper's process.
-const Keeper = "drawbar-keeper"
+// The names of the processes. Watcher does not contain the program's name, so that the watcher survives a kill by that name and
+// can clean up.
+const (
+	Keeper  = "drawbar-keeper"
+	Watcher = "agent-watcher"
+)
 
 // Variable is 1 in the environment of every supervisor.
 const Variable = "DRAWBAR_KEEPER"

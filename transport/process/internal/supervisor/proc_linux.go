@@ -1,20 +1,22 @@
-package process
+package supervisor
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"syscall"
 
 	proc "github.com/drawbar/drawbar/internal/base/pid"
-	"golang.org/x/sys/unix"
 )
 
-type processID struct {
-	pid   int
-	start uint64
+// ProcessID identifies a process, also after its pid is used again.
+type ProcessID struct {
+	PID   int
+	Start uint64
 }
 
-func idOf(s proc.Stat) processID { return processID{s.PID, s.Start} }
+// IDOf identifies the process of s.
+func IDOf(s proc.Stat) ProcessID { return ProcessID{s.PID, s.Start} }
 
 // writeSmall writes a file of /proc.
 func writeSmall(name, text string) {
@@ -26,8 +28,8 @@ func writeSmall(name, text string) {
 	_ = syscall.Close(fd)
 }
 
-// readAll reads the whole process table.
-func readAll() map[int]proc.Stat {
+// ReadAll reads the whole process table.
+func ReadAll() map[int]proc.Stat {
 	all := map[int]proc.Stat{}
 	for _, pid := range proc.Numbers("/proc") {
 		if s, ok := proc.ReadStat(pid); ok {
@@ -45,7 +47,7 @@ func childrenOf(pid int, buf []byte) ([]int, bool) {
 	for _, tid := range proc.Numbers(base) {
 		fd, err := syscall.Open(base+strconv.Itoa(tid)+"/children", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 		if err != nil {
-			if err == syscall.ENOENT && unix.Access("/proc/self/task/"+strconv.Itoa(os.Getpid())+"/children", unix.R_OK) != nil {
+			if err == syscall.ENOENT && syscall.Access("/proc/self/task/"+strconv.Itoa(os.Getpid())+"/children", readable) != nil {
 				return nil, false
 			}
 			continue // the thread has ended
@@ -76,8 +78,8 @@ func childrenOf(pid int, buf []byte) ([]int, bool) {
 	return kids, true
 }
 
-// descendants lists the live processes below root.
-func descendants(root int) []proc.Stat {
+// Descendants lists the live processes below root.
+func Descendants(root int) []proc.Stat {
 	buf := make([]byte, 4096)
 	var found []proc.Stat
 	seen := map[int]bool{root: true}
@@ -86,7 +88,7 @@ func descendants(root int) []proc.Stat {
 		todo = todo[:len(todo)-1]
 		kids, ok := childrenOf(pid, buf)
 		if !ok {
-			return descendantsByParent(root)
+			return DescendantsByParent(root)
 		}
 		for _, kid := range kids {
 			if seen[kid] {
@@ -102,8 +104,8 @@ func descendants(root int) []proc.Stat {
 	return found
 }
 
-func descendantsByParent(root int) []proc.Stat {
-	all := readAll()
+func DescendantsByParent(root int) []proc.Stat {
+	all := ReadAll()
 	member := map[int]bool{root: true}
 	for grown := true; grown; {
 		grown = false
@@ -124,33 +126,33 @@ func descendantsByParent(root int) []proc.Stat {
 
 // signalTo signals exactly the process that was seen, not a later one with its pid.
 func signalTo(s proc.Stat, sig syscall.Signal) bool {
-	fd, err := unix.PidfdOpen(s.PID, 0)
+	fd, err := pidfdOpen(s.PID)
 	if err != nil {
-		if err == unix.ESRCH {
+		if errors.Is(err, syscall.ESRCH) {
 			return false
 		}
 		now, ok := proc.ReadStat(s.PID) // a kernel without pidfd
 		return ok && now.Start == s.Start && syscall.Kill(s.PID, sig) == nil
 	}
-	defer unix.Close(fd)
+	defer syscall.Close(fd)
 	now, ok := proc.ReadStat(s.PID)
-	return ok && now.Start == s.Start && unix.PidfdSendSignal(fd, sig, nil, 0) == nil
+	return ok && now.Start == s.Start && pidfdSendSignal(fd, sig) == nil
 }
 
 // freezeRounds bounds the search for a stable set; a tree that grows faster is killed as far as it is known, and
 // again.
 const freezeRounds = 64
 
-// freeze stops everything that find returns until nothing new appears. A process cannot fork after SIGSTOP, so the
+// Freeze stops everything that find returns until nothing new appears. A process cannot fork after SIGSTOP, so the
 // set is complete when a round adds nothing.
-func freeze(find func() []proc.Stat) []proc.Stat {
+func Freeze(find func() []proc.Stat) []proc.Stat {
 	var set []proc.Stat
-	known := map[processID]bool{}
+	known := map[ProcessID]bool{}
 	for range freezeRounds {
 		fresh := false
 		for _, s := range find() {
-			if !known[idOf(s)] {
-				known[idOf(s)], fresh = true, true
+			if !known[IDOf(s)] {
+				known[IDOf(s)], fresh = true, true
 				set = append(set, s)
 				signalTo(s, syscall.SIGSTOP)
 			}
@@ -162,13 +164,13 @@ func freeze(find func() []proc.Stat) []proc.Stat {
 	return set
 }
 
-// freezeAndKill freezes and kills what find returns, records in killed which of them were not already exiting, and
+// FreezeAndKill freezes and kills what find returns, records in killed which of them were not already exiting, and
 // returns how many there were.
-func freezeAndKill(find func() []proc.Stat, killed map[processID]bool) int {
-	set := freeze(find)
+func FreezeAndKill(find func() []proc.Stat, killed map[ProcessID]bool) int {
+	set := Freeze(find)
 	for _, s := range set {
 		if signalTo(s, syscall.SIGKILL) && !s.Exiting {
-			killed[idOf(s)] = true
+			killed[IDOf(s)] = true
 		}
 	}
 	return len(set)

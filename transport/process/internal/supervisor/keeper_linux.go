@@ -1,42 +1,29 @@
-package process
+package supervisor
 
 import (
 	"errors"
 	"os"
 	"os/signal"
 	"runtime"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	proc "github.com/drawbar/drawbar/internal/base/pid"
 	"github.com/drawbar/drawbar/transport/process/role"
-	"golang.org/x/sys/unix"
 )
 
-// keeperReady records that this program calls MaybeKeeper.
-var keeperReady atomic.Bool
+// init enters the role before later packages are initialized, which saves a keeper of a large program milliseconds. Only a
+// process that such a program started for it has the name and the variable.
+func init() { enter() }
 
-// MaybeKeeper turns the process into the keeper of an agent if it was started as one, and then does not return.
-// Otherwise it lets Start use keepers. It must be the first call of main: everything before it also runs in every
-// keeper. It does nothing on other systems than Linux.
-func MaybeKeeper() {
-	enterKeeper()
-	keeperReady.Store(true)
-}
-
-// init enters the keeper's role before later packages are initialized, which saves a keeper of a large program
-// milliseconds. Only a process that such a program started for it has the name and the variable.
-func init() { enterKeeper() }
-
-func enterKeeper() {
+func enter() {
 	if len(os.Args) != 1 || os.Getenv(role.Variable) != "1" {
 		return
 	}
 	switch os.Args[0] {
 	case role.Keeper:
 		runKeeper()
-	case watcherArg:
+	case role.Watcher:
 		runWatcher()
 	}
 }
@@ -48,11 +35,11 @@ const controlFD = 3
 type keeper struct {
 	agent   int
 	pidfd   int // of the agent; -1 on a kernel without
-	group   cgroup
+	group   Group
 	reaped  bool // the agent was reaped; its pid and group must not be signalled any more
 	deaf    bool // the socket was closed or no more commands are expected
 	killing bool
-	killed  map[processID]bool
+	killed  map[ProcessID]bool
 	orphan  bool     // the host is gone
 	scratch []string // folders to remove then
 }
@@ -62,21 +49,21 @@ func runKeeper() {
 	runtime.LockOSThread()
 	syscall.CloseOnExec(controlFD)
 	// Other files inherited from the host program must not reach the agent.
-	_ = unix.CloseRange(controlFD+1, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	closeOnExecFrom(controlFD + 1)
 	writeSmall("/proc/self/comm", role.Keeper)
 	o, ok := receiveOrder()
 	if !ok {
 		os.Exit(0) // the host ended before the start, or needs no keeper
 	}
-	k := &keeper{pidfd: -1, group: cgroup{fd: -1}, killed: map[processID]bool{}, scratch: o.scratch}
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+	k := &keeper{pidfd: -1, group: Group{fd: -1}, killed: map[ProcessID]bool{}, scratch: o.Scratch}
+	if err := becomeSubreaper(); err != nil {
 		k.fail(err)
 	}
 	if signal.Ignored(syscall.SIGINT) || signal.Ignored(syscall.SIGHUP) {
 		// Signals that a shell set to ignored would stay ignored in the agent; caught signals do not.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGHUP)
 	}
-	_ = tagLimit(0, o.mark)
+	_ = tagLimit(0, o.Mark)
 	if err := k.start(o); err != nil {
 		_ = k.group.remove()
 		k.fail(err)
@@ -86,7 +73,7 @@ func runKeeper() {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP)
 	letGo()
 	s, _ := proc.ReadStat(k.agent)
-	send(message{op: opStarted, a: int64(k.agent), b: int64(s.Start)})
+	send(Message{Op: OpStarted, A: int64(k.agent), B: int64(s.Start)})
 	k.run()
 }
 
@@ -95,26 +82,26 @@ func (k *keeper) fail(err error) {
 	if !errors.As(err, &errno) {
 		errno = syscall.EINVAL
 	}
-	send(message{op: opFailed, a: int64(errno)})
+	send(Message{Op: OpFailed, A: int64(errno)})
 	os.Exit(0)
 }
 
 // start starts the agent in its own session, in a leaf of the control group if possible.
-func (k *keeper) start(o order) error {
-	attr := &syscall.ProcAttr{Dir: o.dir, Env: o.env, Files: []uintptr{0, 1, 2},
-		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: o.pty, PidFD: &k.pidfd, Pdeathsig: syscall.SIGKILL}}
+func (k *keeper) start(o Order) error {
+	attr := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: []uintptr{0, 1, 2},
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: o.Pty, PidFD: &k.pidfd, Pdeathsig: syscall.SIGKILL}}
 	var err error
-	if k.group = makeGroup(o.group); k.group.path != "" {
+	if k.group = makeGroup(o.Group); k.group.Path != "" {
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, k.group.fd
-		if k.agent, err = syscall.ForkExec(o.path, o.argv, attr); err == nil {
+		if k.agent, err = syscall.ForkExec(o.Path, o.Argv, attr); err == nil {
 			return nil
 		}
 		// Perhaps only the group failed; the second attempt tells.
 		_ = k.group.remove()
-		k.group = cgroup{fd: -1}
+		k.group = Group{fd: -1}
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = false, 0
 	}
-	k.agent, err = syscall.ForkExec(o.path, o.argv, attr)
+	k.agent, err = syscall.ForkExec(o.Path, o.Argv, attr)
 	return err
 }
 
@@ -171,22 +158,20 @@ func (k *keeper) run() {
 
 // sleep waits until the agent has ended, the host sends a command, or the pause is over.
 func (k *keeper) sleep(pause time.Duration) (said bool) {
-	fds := make([]unix.PollFd, 0, 2)
+	fds := make([]pollFD, 0, 2)
 	if !k.deaf {
-		fds = append(fds, unix.PollFd{Fd: controlFD, Events: unix.POLLIN})
+		fds = append(fds, pollFD{fd: controlFD, events: pollIn})
 	}
 	if !k.reaped && k.pidfd >= 0 {
-		fds = append(fds, unix.PollFd{Fd: int32(k.pidfd), Events: unix.POLLIN})
+		fds = append(fds, pollFD{fd: int32(k.pidfd), events: pollIn})
 	}
-	limit := unix.NsecToTimespec(pause.Nanoseconds())
-	n, _ := unix.Ppoll(fds, &limit, nil)
-	return n > 0 && !k.deaf && fds[0].Revents != 0
+	return poll(fds, pause) > 0 && !k.deaf && fds[0].revents != 0
 }
 
 // reap reaps every ended child, including adopted ones. When there is none left the tree is gone, because every
 // orphan becomes a child of the keeper; then the keeper reports and exits.
 func (k *keeper) reap() (some bool) {
-	var news []message
+	var news []Message
 	for {
 		var ws syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG|syscall.WALL, nil)
@@ -197,8 +182,8 @@ func (k *keeper) reap() (some bool) {
 			if err != syscall.ECHILD {
 				break
 			}
-			send(append(news, message{op: opDone, a: int64(k.survivors())})...)
-			k.group.removeSoon()
+			send(append(news, Message{Op: OpDone, A: int64(k.survivors())})...)
+			k.group.RemoveSoon()
 			if k.orphan {
 				removeAll(k.scratch)
 			}
@@ -207,22 +192,22 @@ func (k *keeper) reap() (some bool) {
 		some = true
 		if pid == k.agent {
 			k.reaped = true
-			news = append(news, message{op: opExited, a: int64(ws)})
+			news = append(news, Message{Op: OpExited, A: int64(ws)})
 		}
 	}
 	send(news...)
 	return some
 }
 
-// obey carries out the host's commands. The end of the socket is the end of the host and equals opKill.
+// obey carries out the host's commands. The end of the socket is the end of the host and equals OpKill.
 func (k *keeper) obey() (kill bool) {
 	var b [2]byte
 	switch {
 	case !receive(b[:]):
 		k.orphan, k.deaf, k.killing = true, true, true
-	case b[0] == opKill:
+	case b[0] == OpKill:
 		k.deaf, k.killing = true, true
-	case b[0] == opSignal && !k.reaped:
+	case b[0] == OpSignal && !k.reaped:
 		_ = syscall.Kill(-k.agent, syscall.Signal(b[1]))
 	}
 	return k.killing
@@ -230,22 +215,22 @@ func (k *keeper) obey() (kill bool) {
 
 // kill kills all current processes of the tree.
 func (k *keeper) kill() {
-	find := func() []proc.Stat { return descendants(os.Getpid()) }
-	if k.group.path != "" {
+	find := func() []proc.Stat { return Descendants(os.Getpid()) }
+	if k.group.Path != "" {
 		for _, s := range find() {
 			if !s.Exiting {
-				k.killed[idOf(s)] = true
+				k.killed[IDOf(s)] = true
 			}
 		}
-		k.group.kill()
+		k.group.Kill()
 	}
-	freezeAndKill(find, k.killed) // all of them, or those that left the group
+	FreezeAndKill(find, k.killed) // all of them, or those that left the group
 }
 
 // survivors returns the number of processes that the keeper had to kill, except the agent.
 func (k *keeper) survivors() (n int) {
 	for id := range k.killed {
-		if id.pid != k.agent {
+		if id.PID != k.agent {
 			n++
 		}
 	}
@@ -253,7 +238,7 @@ func (k *keeper) survivors() (n int) {
 }
 
 // send sends a message to the host. listen detects that the host is gone.
-func send(news ...message) {
+func send(news ...Message) {
 	var b []byte
 	for _, m := range news {
 		b = appendMessage(b, m)
@@ -271,14 +256,14 @@ func send(news ...message) {
 }
 
 // receiveOrder waits for an order. Its files become the standard streams.
-func receiveOrder() (order, bool) {
-	var head [orderHead]byte
+func receiveOrder() (Order, bool) {
+	var head [OrderHead]byte
 	if !receiveHead(head[:]) {
-		return order{}, false
+		return Order{}, false
 	}
 	b := make([]byte, number(head[:]))
 	if !receive(b) {
-		return order{}, false
+		return Order{}, false
 	}
 	return decodeOrder(b)
 }
