@@ -75,8 +75,8 @@ func (w *importWalk) enter(imported, from string) error {
 		return nil
 	}
 	rest := strings.TrimPrefix(strings.TrimPrefix(imported, w.module), drawbar)
-	if ours && strings.HasPrefix(rest, "/internal/base/") {
-		return nil // leaf helpers, which know nothing about the product
+	if ours && (strings.HasPrefix(rest, "/internal/base/") || strings.HasPrefix(rest, "/transport/")) {
+		return nil // they know nothing about the product
 	}
 	for word := range strings.SplitSeq(strings.Trim(rest, "/"), "/") {
 		if slices.Contains(productWords, word) {

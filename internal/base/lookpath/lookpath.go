@@ -36,21 +36,29 @@ type Program struct {
 // and empty elements, and directories that cannot be read, are skipped.
 func Prefixed(env []string, prefix string) []Program {
 	s := search{windows: runtime.GOOS == "windows", path: variable(env, "PATH"), extensions: variable(env, "PATHEXT"), check: executable}
-	return s.prefixed(prefix, os.ReadDir)
+	return s.prefixed(prefix, names)
 }
 
-func (l search) prefixed(prefix string, list func(dir string) ([]fs.DirEntry, error)) (found []Program) {
+// names lists a directory unsorted: those on PATH have thousands of entries. What can be read of it is better than nothing.
+func names(dir string) (names []string) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ = d.Readdirnames(-1)
+	return names
+}
+
+func (l search) prefixed(prefix string, list func(dir string) []string) (found []Program) {
 	for _, dir := range directories(l.path, l.windows) {
-		entries, err := list(dir)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			file := dir + e.Name()
-			if !strings.HasPrefix(e.Name(), prefix) || !slices.Contains(l.candidates(file), file) || l.check(file) != nil {
+		names := slices.DeleteFunc(list(dir), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+		slices.Sort(names)
+		for _, name := range names {
+			file := dir + name
+			if !slices.Contains(l.candidates(file), file) || l.check(file) != nil {
 				continue
 			}
-			name := e.Name()
 			if l.windows {
 				name = strings.TrimSuffix(name, filepath.Ext(name))
 			}

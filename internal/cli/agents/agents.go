@@ -22,7 +22,7 @@ import (
 
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "agents", Short: "List agents, show their capabilities, install and remove them", Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: "agents", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return list(app, false) }}
 	cmd.AddCommand(
 		newList(app),

@@ -23,7 +23,7 @@ func New(app *cli.App) *cobra.Command {
 	var debug, readOnly bool
 	var after uint64
 	cmd := &cobra.Command{
-		Use: "attach RUN", Short: "Follow a live run and send it messages",
+		Use: "attach RUN",
 		Long: `Follow a live run and send it messages: a line answers the pending question, or else is a message to the agent.
 
 /queue, /steer, /interrupt, /pause, /resume and /abort control the run. Ctrl-C detaches; the run continues.`,

@@ -19,7 +19,7 @@ import (
 
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "auth", Short: "Check logins, show how to log in, and log in", Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: "auth", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), app, nil) }}
 	cmd.AddCommand(
 		&cobra.Command{Use: "check [AGENT...]", Short: "Check variables and login files: logged in, expired, or not logged in",

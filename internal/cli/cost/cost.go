@@ -16,7 +16,7 @@ func New(app *cli.App) *cobra.Command {
 	var f runstore.Filter
 	var by, since, until string
 	cmd := &cobra.Command{
-		Use: "cost", Short: "Sum up the cost of runs by day, agent, model, project, tag or session",
+		Use: "cost",
 		Long: "Sum up the cost of the runs that Drawbar recorded. For everything that agents used on this machine, whoever started " +
 			"them: drawbar sessions cost",
 		Args: cli.Args(cobra.NoArgs),

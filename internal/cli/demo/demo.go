@@ -28,7 +28,7 @@ import (
 func New(app *cli.App) *cobra.Command {
 	var keep, ask bool
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Watch a run and a governed run; needs no agent, network or key",
+		Use:  "demo",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d, err := newStage(app, keep, ask)

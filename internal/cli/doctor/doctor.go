@@ -43,7 +43,7 @@ const (
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Diagnose this machine: agents, logins, settings, sessions, records and tools",
+		Use:  "doctor",
 		Long: "Diagnose this machine: tools, the record of runs, agents with their versions and logins, configuration files, hooks, session stores. No agent runs and the network is not used. The exit code is 1 when something will not work.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -23,7 +23,7 @@ import (
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "govern", Aliases: []string{"gov"}, Short: "Govern agents in a repository: phases, gates, approvals and a record",
+		Use: "govern", Aliases: []string{"gov"},
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -30,7 +30,7 @@ type command struct {
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
-	cmd := &cobra.Command{Use: "hooks", Short: "Run your own commands before and after agent actions", Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: "hooks", Args: cli.Args(cobra.NoArgs),
 		Long: `Run your own commands before and after agent actions.
 
 There are three kinds:

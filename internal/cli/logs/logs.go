@@ -15,7 +15,7 @@ func New(app *cli.App) *cobra.Command {
 	var follow, debug bool
 	var after uint64
 	cmd := &cobra.Command{
-		Use: "logs RUN", Short: "Print the events of a run; -f follows a live one",
+		Use: "logs RUN",
 		Long: `Print the events of a run. The events of an ended run end with "finished", and the exit code is 0 whatever its result. If the
 record stops earlier, an error follows the last event: exit code 12 for a lost run.`,
 		Args: cli.Args(cobra.ExactArgs(1)),

@@ -29,7 +29,7 @@ type command struct {
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
-	cmd := &cobra.Command{Use: "mcp", Short: "List, add and remove agents' MCP servers", Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: "mcp", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global, project or local (default: all for list, global for add and remove)")
 	cmd.PersistentFlags().StringVarP(&c.cwd, "cwd", "C", "", "directory of the project (default: here)")

@@ -16,7 +16,7 @@ import (
 
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "model", Short: "Serve a scripted model to agents, for tests"}
+	cmd := &cobra.Command{Use: "model"}
 	var script, addr, log string
 	serve := &cobra.Command{
 		Use: "serve --script FILE", Short: "Answer Anthropic, OpenAI and Gemini requests from a script",

@@ -23,7 +23,7 @@ type row struct {
 func New(app *cli.App) *cobra.Command {
 	const long = "List the models that agents declare and that the configuration adds. Other model ids are passed to the agent unchanged; their price is unknown, never free."
 	cmd := &cobra.Command{
-		Use: "models [AGENT]", Short: "List models, with context windows and prices; estimate costs", Long: long,
+		Use: "models [AGENT]", Long: long,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error { return list(app, args) },
 	}

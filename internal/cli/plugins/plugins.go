@@ -14,7 +14,7 @@ import (
 
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "plugins", Short: "List, install, uninstall and search an agent's plugins",
+	cmd := &cobra.Command{Use: "plugins",
 		Long: "List, install, uninstall and search an agent's plugins, with the agent's own command. Gemini and Qwen call them " +
 			"extensions.\n\nclaude, codex and copilot install from marketplaces that you add with their own commands, such as: " +
 			"claude plugin marketplace add OWNER/REPOSITORY",

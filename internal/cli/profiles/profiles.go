@@ -19,7 +19,7 @@ import (
 
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "profiles", Short: "Save and reuse run options", Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: "profiles", Args: cli.Args(cobra.NoArgs),
 		Long: "A profile is a named set of options of drawbar run, stored as a file in the user's configuration directory or in a " +
 			"project's\n.drawbar. If both have a profile of the same name, the name means the user's, and project/NAME the " +
 			"project's. A project's profile\ncan only tighten what the user allows, and cannot name programs, variables, MCP servers " +

@@ -22,7 +22,7 @@ func New(app *cli.App) *cobra.Command {
 	var all, quiet bool
 	var since, until string
 	cmd := &cobra.Command{
-		Use: "ps", Short: "List live runs, or all runs with --all",
+		Use:  "ps",
 		Long: "List live runs, and lost ones whose processes are still running; --all lists every run.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -32,7 +32,7 @@ for each event; every error says where it happened and what to type next.
 // TestCommandReference holds docs/COMMANDS.md against the tree of commands.
 func TestCommandReference(t *testing.T) {
 	app := &cli.App{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Getenv: func(string) string { return "" }, Version: "test"}
-	all := tree(app, "")
+	all := tree(app, "", false)
 	all.InitDefaultHelpCmd()
 	want := commandsHead + contents(all) + reference(all) + spellings()
 	path := filepath.Join("..", "..", "..", "docs", "COMMANDS.md")
@@ -75,7 +75,7 @@ func TestHelpWidth(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit(tree(app, ""))
+	visit(tree(app, "", false))
 }
 
 // shown reports whether a command is one that people see.

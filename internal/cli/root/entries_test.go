@@ -1,11 +1,13 @@
 package root
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/execution"
@@ -27,7 +29,7 @@ func TestEntries(t *testing.T) {
 			t.Errorf("%s (%s): the command is %s %v", e.name, e.alias, c.Name(), c.Aliases)
 		}
 		for _, name := range append(aliases, e.name) {
-			alone := tree(app, named([]string{"--json", name, "x"}))
+			alone := tree(app, named([]string{"--json", name, "x"}), false)
 			if subs := alone.Commands(); len(subs) != 1 || subs[0].Name() != e.name || subs[0].Hidden != (c.Hidden || e.other) {
 				t.Errorf("%s: found %v", name, subs)
 			}
@@ -43,8 +45,36 @@ func TestEntries(t *testing.T) {
 		t.Errorf("%d commands at the top", listed)
 	}
 	for _, args := range [][]string{nil, {"--help"}, {"help", "run"}, {"no-such"}, {"--no-color"}, {"__complete", "ru"}} {
-		if n := len(tree(app, named(args)).Commands()); n != len(entries) {
+		if n := len(tree(app, named(args), asksForHelp(args)).Commands()); n != len(entries) {
 			t.Errorf("%v: %d of %d commands", args, n, len(entries))
+		}
+	}
+}
+
+// TestListOfCommands: the list that is printed without building the commands is that of the commands.
+func TestListOfCommands(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--help"}, {"-h"}, {"--json"}, {"--no-color", "--help"}} {
+		if !asksForHelp(args) {
+			t.Errorf("%v asks for the list", args)
+		}
+		var texts [2]bytes.Buffer
+		for i := range texts {
+			app := &cli.App{Out: &texts[i], Err: io.Discard, Getenv: func(string) string { return "" }}
+			cmd := tree(app, named(args), i == 1)
+			cmd.SetOut(&texts[i])
+			cmd.SetArgs(args)
+			if err := cmd.Execute(); err != nil {
+				t.Error(err)
+			}
+		}
+		if diff := cmp.Diff(texts[0].String(), texts[1].String()); diff != "" || texts[0].Len() == 0 {
+			t.Errorf("%v: (-built +list)\n%s", args, diff)
+		}
+	}
+	for _, args := range [][]string{{"--help", "run"}, {"help"}, {"--version"}, {"run"}} {
+		if asksForHelp(args) {
+			t.Errorf("%v asks for more than the list", args)
 		}
 	}
 }
@@ -53,7 +83,7 @@ func TestMistypedCommand(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]string{"instal": "drawbar agents install", "rnu": "drawbar run", "sesions": "drawbar sessions", "xyzzy": "drawbar --help"} {
 		app := &cli.App{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }}
-		cmd := tree(app, "")
+		cmd := tree(app, "", false)
 		cmd.SetArgs([]string{typed})
 		cmd.SetErr(io.Discard)
 		e, ok := errors.AsType[*execution.Error](cmd.Execute())

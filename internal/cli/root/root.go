@@ -2,6 +2,7 @@
 package root
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -51,7 +52,7 @@ import (
 func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	collectLater()
 	app := &cli.App{In: in, Out: out, Err: errs, Getenv: os.Getenv, Version: first.Version()}
-	cmd := tree(app, named(args))
+	cmd := tree(app, named(args), asksForHelp(args))
 	cmd.SetArgs(args)
 	cmd.SetIn(in)
 	cmd.SetOut(out)
@@ -93,34 +94,35 @@ type entry struct {
 	name  string
 	alias string
 	group string
-	other bool // alternative spelling of a listed command
+	short string // of a listed command
+	other bool   // alternative spelling of a listed command
 	make  func(*cli.App) *cobra.Command
 }
 
 var entries = []entry{
-	{name: "run", group: "run", make: run.New},
-	{name: "attach", group: "run", make: attach.New},
-	{name: "ps", group: "run", make: ps.New},
-	{name: "logs", group: "run", make: logs.New},
-	{name: "wait", group: "run", make: wait.New},
-	{name: "stop", group: "run", make: stop.New},
-	{name: "govern", alias: "gov", group: "govern", make: govern.New},
-	{name: "trust", group: "govern", make: trust.New},
-	{name: "agents", group: "agents", make: agents.New},
-	{name: "auth", group: "agents", make: auth.New},
-	{name: "models", group: "agents", make: models.New},
-	{name: "doctor", group: "agents", make: doctor.New},
-	{name: "cost", group: "past", make: cost.New},
-	{name: "sessions", group: "past", make: sessions.New},
-	{name: "config", group: "settings", make: config.New},
-	{name: "profiles", group: "settings", make: profiles.New},
-	{name: "mcp", group: "settings", make: mcp.New},
-	{name: "hooks", group: "settings", make: hooks.New},
-	{name: "skills", group: "settings", make: skills.New},
-	{name: "subagents", group: "settings", make: skills.NewSubagents},
-	{name: "plugins", group: "settings", make: plugins.New},
-	{name: "demo", group: "test", make: demo.New},
-	{name: "model", group: "test", make: model.New},
+	{name: "run", group: "run", short: "Run an agent and stream what it does", make: run.New},
+	{name: "attach", group: "run", short: "Follow a live run and send it messages", make: attach.New},
+	{name: "ps", group: "run", short: "List live runs, or all runs with --all", make: ps.New},
+	{name: "logs", group: "run", short: "Print the events of a run; -f follows a live one", make: logs.New},
+	{name: "wait", group: "run", short: "Wait until runs end; exits with the code of the first that did not complete", make: wait.New},
+	{name: "stop", group: "run", short: "Stop runs and everything they started", make: stop.New},
+	{name: "govern", alias: "gov", group: "govern", short: "Govern agents in a repository: phases, gates, approvals and a record", make: govern.New},
+	{name: "trust", group: "govern", short: "Show what a project would run on this machine, and trust it", make: trust.New},
+	{name: "agents", group: "agents", short: "List agents, show their capabilities, install and remove them", make: agents.New},
+	{name: "auth", group: "agents", short: "Check logins, show how to log in, and log in", make: auth.New},
+	{name: "models", group: "agents", short: "List models, with context windows and prices; estimate costs", make: models.New},
+	{name: "doctor", group: "agents", short: "Diagnose this machine: agents, logins, settings, sessions, records and tools", make: doctor.New},
+	{name: "cost", group: "past", short: "Sum up the cost of runs by day, agent, model, project, tag or session", make: cost.New},
+	{name: "sessions", group: "past", short: "Read the conversations that agents save on disk", make: sessions.New},
+	{name: "config", group: "settings", short: "Read and change the configuration of agents", make: config.New},
+	{name: "profiles", group: "settings", short: "Save and reuse run options", make: profiles.New},
+	{name: "mcp", group: "settings", short: "List, add and remove agents' MCP servers", make: mcp.New},
+	{name: "hooks", group: "settings", short: "Run your own commands before and after agent actions", make: hooks.New},
+	{name: "skills", group: "settings", short: "List, add and remove agents' skills: folders with a SKILL.md", make: skills.New},
+	{name: "subagents", group: "settings", short: "List, add and remove agents' sub-agents: files with instructions for a helper", make: skills.NewSubagents},
+	{name: "plugins", group: "settings", short: "List, install, uninstall and search an agent's plugins", make: plugins.New},
+	{name: "demo", group: "test", short: "Watch a run and a governed run; needs no agent, network or key", make: demo.New},
+	{name: "model", group: "test", short: "Serve a scripted model to agents, for tests", make: model.New},
 	{name: "conform", other: true, make: conform.New},
 	{name: "detect", other: true, make: agents.NewDetect},
 	{name: "host", other: true, make: host.New},
@@ -128,9 +130,9 @@ var entries = []entry{
 	{name: "negotiate", other: true, make: negotiate.New},
 	{name: "uninstall", other: true, make: install.NewUninstall},
 	{name: "update", other: true, make: install.NewUpdate},
-	{name: "version", make: version.New},
+	{name: "version", short: "Print the version", make: version.New},
 	{name: "adapter", make: newadapter.Spelling},
-	{name: "exit-codes", make: exitCodes},
+	{name: "exit-codes", short: "Explain the exit codes", make: exitCodes},
 	{name: run.Hidden, make: run.NewDetached},
 	{name: conform.Hidden, make: conform.NewEcho},
 }
@@ -159,9 +161,14 @@ func named(args []string) string {
 	return ""
 }
 
+// asksForHelp reports whether the arguments ask for the list of commands and nothing else.
+func asksForHelp(args []string) bool {
+	return !slices.ContainsFunc(args, func(arg string) bool { return arg != "-h" && arg != "--help" && arg != "--json" && arg != "--no-color" })
+}
+
 // tree returns the root with the named command only, because building all of them takes time. If no command has that name, it
-// contains all commands: for help, completion and suggestions.
-func tree(app *cli.App, name string) *cobra.Command {
+// contains all commands, for completion and suggestions; for the list of commands their names and descriptions do.
+func tree(app *cli.App, name string, list bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drawbar",
 		Short: "Drive any coding agent through one seam",
@@ -193,12 +200,18 @@ func tree(app *cli.App, name string) *cobra.Command {
 	wanted := func(e entry) bool { return e.name == name || e.alias != "" && e.alias == name }
 	all := !slices.ContainsFunc(entries, wanted)
 	for _, e := range entries {
-		if all || wanted(e) {
-			c := e.make(app)
-			c.GroupID = e.group
+		var c *cobra.Command
+		switch {
+		case list:
+			c = &cobra.Command{Use: e.name, Hidden: e.short == "", Run: func(*cobra.Command, []string) {}}
+		case all || wanted(e):
+			c = e.make(app)
 			c.Hidden = c.Hidden || e.other
-			cmd.AddCommand(c)
+		default:
+			continue
 		}
+		c.GroupID, c.Short = e.group, cmp.Or(e.short, c.Short)
+		cmd.AddCommand(c)
 	}
 	return cmd
 }

@@ -33,8 +33,7 @@ type options struct {
 func New(app *cli.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:   "run [AGENT] [PROMPT] [-- COMMAND [ARGS...]]",
-		Short: "Run an agent and stream what it does",
+		Use: "run [AGENT] [PROMPT] [-- COMMAND [ARGS...]]",
 		Long: `Run an agent and stream what it does: its answer to standard output; tools, questions and cost to standard error.
 
 The prompt is the words after the agent's name, --prompt, a file (--file), or standard input. Without an agent's name, the agent of

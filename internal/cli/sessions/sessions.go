@@ -15,7 +15,7 @@ import (
 
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "sessions", Short: "Read the conversations that agents save on disk",
+	cmd := &cobra.Command{Use: "sessions",
 		Long: "Read the conversations that agents save on disk, whoever started them. The agents' files are never changed.\nA " +
 			"session is named agent:id; a prefix of an id is enough if it matches only one session.",
 		Example: "  drawbar sessions list --since 7d\n  drawbar sessions search \"the flaky test\"\n  drawbar run claude --session claude:ID \"go on\"",

@@ -34,7 +34,7 @@ func NewSubagents(app *cli.App) *cobra.Command {
 }
 
 func (c *command) make(use, what, source, example string) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: "List, add and remove agents' " + what, Example: example, Args: cli.Args(cobra.NoArgs),
+	cmd := &cobra.Command{Use: use, Example: example, Args: cli.Args(cobra.NoArgs),
 		Long: "List, add and remove agents' " + what + `.
 
 They are copied to the folder where each agent finds them, globally or in the project. Nothing in them is run.`,

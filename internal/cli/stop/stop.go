@@ -19,7 +19,7 @@ import (
 func New(app *cli.App) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
-		Use: "stop RUN...", Short: "Stop runs and everything they started",
+		Use: "stop RUN...",
 		Long: "Stop runs and everything they started: the agent is asked to end, and is killed after the grace period of its run. " +
 			"--force kills the process that drives the run, and the agent's whole process tree. For a lost run, whose driver is " +
 			"gone, the processes that are still running are killed.",

@@ -23,7 +23,7 @@ import (
 func New(app *cli.App) *cobra.Command {
 	var yes, list, revoke bool
 	cmd := &cobra.Command{
-		Use: "trust [DIR]", Short: "Show what a project would run on this machine, and trust it", Args: cli.Args(cobra.MaximumNArgs(1)),
+		Use: "trust [DIR]", Args: cli.Args(cobra.MaximumNArgs(1)),
 		Long: `Show what the project in DIR (default: here) would run on this machine, and ask whether to trust it.
 
 A repository runs nothing until you trust it: commands of .drawbar/hooks.json; agents that .drawbar/config.json describes;

@@ -14,7 +14,7 @@ import (
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cli.Args(cobra.NoArgs),
+		Use: "version", Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			v := map[string]string{"version": app.Version, "schemaVersion": execution.SchemaVersion, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 			return app.Answer(v, func() { app.Printf("%s", first.Line()) })

@@ -17,7 +17,7 @@ import (
 func New(app *cli.App) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use: "wait RUN...", Short: "Wait until runs end; exits with the code of the first that did not complete",
+		Use:  "wait RUN...",
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if timeout < 0 {
