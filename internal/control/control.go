@@ -11,10 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/drawbar/drawbar/agent"
@@ -99,7 +101,36 @@ func Serve(path string, run *agent.Run) (*Server, error) {
 	}
 	s := &Server{listener: l, run: run, path: path, conns: map[net.Conn]struct{}{}, room: stranger.New(maxCallers), large: make(chan struct{}, 1)}
 	s.wg.Go(s.accept)
+	removeDead(dir, time.Now().Add(-deadAge))
 	return s, nil
+}
+
+const (
+	deadAge = time.Minute // a younger socket may be about to be listened at
+	deadMax = 100         // looked at by one server
+)
+
+// removeDead removes the sockets of killed servers from a directory that several share.
+func removeDead(dir string, before time.Time) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return // the next server tries again
+	}
+	defer d.Close()
+	entries, _ := d.ReadDir(deadMax)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || info.Mode().Type() != fs.ModeSocket || info.ModTime().After(before) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		c, err := net.DialTimeout("unix", path, time.Second)
+		if err == nil {
+			c.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			_ = os.Remove(path) // another server may have removed it
+		}
+	}
 }
 
 func (s *Server) accept() {

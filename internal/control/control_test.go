@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
@@ -44,14 +45,20 @@ func conversation(t *testing.T, sc adaptertest.Scenario) *agent.Run {
 	return run
 }
 
-func serve(t *testing.T, run *agent.Run) string {
+// shortTempDir is for sockets, whose paths must be short.
+func shortTempDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "ctl") // a socket's path must be short
+	dir, err := os.MkdirTemp("", "ctl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	path := filepath.Join(dir, "private", "c.sock")
+	return dir
+}
+
+func serve(t *testing.T, run *agent.Run) string {
+	t.Helper()
+	path := filepath.Join(shortTempDir(t), "private", "c.sock")
 	s, err := Serve(path, run)
 	if err != nil {
 		t.Fatal(err)
@@ -203,5 +210,46 @@ func TestCallsTakeNoMemory(t *testing.T) {
 	runtime.ReadMemStats(&now)
 	if grown := int64(now.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
 		t.Errorf("callers took %d bytes", grown)
+	}
+}
+
+// TestRemoveDead: the sockets of killed servers go; those that are listened at, young ones and other files stay.
+func TestRemoveDead(t *testing.T) {
+	t.Parallel()
+	dir := shortTempDir(t)
+	listen := func(name string, dead bool) {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dead {
+			l.SetUnlinkOnClose(false)
+			l.Close()
+			return
+		}
+		t.Cleanup(func() { l.Close() })
+	}
+	listen("dead.sock", true)
+	listen("live.sock", false)
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	names := func() (names []string) {
+		entries, err := os.ReadDir(dir)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	removeDead(dir, time.Now().Add(-deadAge))
+	if got := names(); len(got) != 3 {
+		t.Errorf("young ones: %v are left", got)
+	}
+	removeDead(dir, time.Now().Add(time.Minute))
+	if diff := cmp.Diff([]string{"file", "live.sock"}, names()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
