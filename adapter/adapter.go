@@ -169,6 +169,9 @@ type Redirect struct {
 
 	// Shell returns the tool call that runs a command; with ask the agent must ask for permission first.
 	Shell func(command string, ask bool) ScriptedCall
+	// Unasked is a part of the tool result that refuses a call with ask in a run that allows everything; the model then
+	// makes the call without ask. Empty: the agent makes both calls.
+	Unasked string
 	// MCP returns the call of an MCP server's tool.
 	MCP func(server, tool string, input json.RawMessage) ScriptedCall
 	// Clarify returns the call that asks the person a question, nil if the agent has none.

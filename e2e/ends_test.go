@@ -98,7 +98,12 @@ var endings = []ending{
 		}
 		return s.end()
 	}, outcome: execution.OutcomeCancelled, code: execution.CodeAborted, reason: execution.ExitReasonAbort, exit: execution.ExitAborted},
-	{name: "turn limit", model: "shell", act: runArgs("--max-turns", "2", "go"), outcome: execution.OutcomeDeferred, reason: execution.ExitTurnLimit, exit: 1},
+	{name: "turn limit", model: "shell", act: runArgs("--max-turns", "2", "go"), skip: func(k kit, _ execution.Capabilities) string {
+		if k.overACP {
+			return "it shows no model calls, so a turn limit is refused"
+		}
+		return ""
+	}, outcome: execution.OutcomeDeferred, reason: execution.ExitTurnLimit, exit: 1},
 	{name: "budget", model: "shell", act: func(l *lab) outcome {
 		args := []string{"--approve", "yolo", "--budget", "0.5", "go"}
 		if l.kit.priced != "" {
@@ -158,6 +163,13 @@ func TestEnds(t *testing.T) {
 					script = fmt.Sprintf(`{"turns":[{"text":"I try.","tools":[%s]},{"text":"never"}]}`, k.shell("tail -f /dev/null"))
 				case "shell":
 					script = fmt.Sprintf(`{"turns":[{"tools":[%s],"usage":{"input":100000,"output":20000},"repeat":true}]}`, k.shell("echo again"))
+				}
+				if k.vague != "" && (e.code == execution.CodeAuth || e.code == execution.CodeInvalidRequest) {
+					defect(t, k.vague)
+					e.code, e.exit = execution.CodeInternal, 1
+				}
+				if k.overACP && e.outcome == execution.OutcomeRefused {
+					e.reason = execution.ExitCompleted // the agent has said what it takes
 				}
 				l := newLab(t, k, script)
 				o := e.act(l)

@@ -105,37 +105,6 @@ func serveEcho() {
 	}
 }
 
-// kit is what differs between the agents in a script.
-type kit struct {
-	name  string
-	write func(path, content string) string // a tool call that writes a file
-	shell func(command string) string       // a tool call that runs a command
-	mcp   func(server, tool, input string) string
-	env   []string // for scenarios that fail: fewer retries of the agent's own
-
-	escalate func(path string) string // a tool call that must ask; nil: write
-
-	// What a vendor's program does otherwise than the others, and nothing declares.
-	quietThoughts bool // thoughts are shown in a conversation only
-	hidesExit     bool // the exit code of a command that printed something is not shown
-	cutIsFinal    bool // an answer that is cut off is not asked for again
-	lateUsage     bool // usage is stated at the end of a turn only, so a budget is refused
-	slowStart     time.Duration
-	lateCost      string       // what it states of the price of a resumed session's first turn
-	patient       func(l *lab) // takes back the limits on retries that the redirect sets
-
-	model   string       // one that the agent takes besides its default
-	givesUp bool         // it has limits of its own on retries, which nothing lifts
-	noLogin func(l *lab) // takes away what logs in besides keys and tokens
-	warm    func(l *lab) // spares every fresh home what the first start in it takes
-
-	structured    string // the tool that gives structured output; empty: the answer is the output
-	thinks        string // the model to name for a thinking effort; empty: the default
-	priced        string // the model to name for a budget; empty: the default
-	silentRetries bool   // failed requests are tried again for minutes without a sign of it
-	cutGoesOn     bool   // an answer that is cut off is gone on with, not asked for again
-}
-
 // can is what the agent declares.
 func (k kit) can(t *testing.T) execution.Capabilities {
 	t.Helper()
@@ -167,98 +136,6 @@ func (l *lab) nothingStarts(args ...string) {
 func q(s string) string {
 	b, _ := json.Marshal(s) // a string always encodes
 	return string(b)
-}
-
-var kits = []kit{
-	{
-		name: "claude",
-		write: func(p, c string) string {
-			return fmt.Sprintf(`{"name":"Write","input":{"file_path":%s,"content":%s}}`, q(p), q(c))
-		},
-		shell: func(c string) string {
-			return fmt.Sprintf(`{"name":"Bash","input":{"command":%s,"description":"run it"}}`, q(c))
-		},
-		mcp:        func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
-		env:        []string{"CLAUDE_CODE_MAX_RETRIES=2"},
-		structured: "StructuredOutput",
-	},
-	{
-		name: "codex",
-		write: func(p, c string) string {
-			return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s}}`, q("printf '%s' "+shellQuote(c)+" > "+shellQuote(p)))
-		},
-		shell: func(c string) string { return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s}}`, q(c)) },
-		mcp: func(s, t, in string) string {
-			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
-		},
-		priced: "gpt-5.4",
-	},
-	{
-		name: "qwen",
-		write: func(p, c string) string {
-			return fmt.Sprintf(`{"name":"write_file","input":{"file_path":%s,"content":%s}}`, q(p), q(c))
-		},
-		shell: func(c string) string {
-			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s,"is_background":false}}`, q(c))
-		},
-		mcp:   func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
-		model: "qwen3-coder-plus", thinks: "kimi-k3", structured: "structured_output", priced: "qwen-max", silentRetries: true, cutGoesOn: true,
-		slowStart: 12 * time.Second,
-	},
-	{
-		name: "copilot",
-		write: func(p, c string) string {
-			return fmt.Sprintf(`{"name":"create","input":{"path":%s,"file_text":%s}}`, q(p), q(c))
-		},
-		shell: func(c string) string {
-			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
-		},
-		mcp:       func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s-%s","input":%s}`, s, t, in) },
-		lateUsage: true, givesUp: true, model: "gpt-5.4", noLogin: copilotWithoutProvider, warm: copilotWarm,
-		slowStart: 12 * time.Second,
-		escalate: func(p string) string {
-			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"make it"}}`, q("touch "+p))
-		},
-	},
-	{
-		name: "gemini",
-		write: func(p, c string) string {
-			return fmt.Sprintf(`{"name":"write_file","input":{"file_path":%s,"content":%s}}`, q(p), q(c))
-		},
-		shell: func(c string) string {
-			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s,"description":"run it"}}`, q(c))
-		},
-		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp_%s_%s","input":%s}`, s, t, in) },
-		escalate: func(p string) string {
-			return fmt.Sprintf(`{"name":"run_shell_command","input":{"command":%s}}`, q("touch "+p))
-		},
-		quietThoughts: true, hidesExit: true, cutIsFinal: true, lateUsage: true,
-		slowStart: 12 * time.Second, patient: geminiPatient,
-	},
-	{
-		name: "pi",
-		write: func(p, c string) string {
-			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
-		},
-		shell:   func(c string) string { return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q(c)) },
-		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s_%s","input":%s}`, s, t, in) },
-		givesUp: true, noLogin: piWithoutProvider, model: "scripted-other", priced: "scripted-model",
-	},
-	{
-		name: "omp",
-		write: func(p, c string) string {
-			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
-		},
-		shell: func(c string) string { // its shell has programs such as tail built in
-			return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q("sh -c "+shellQuote(c)))
-		},
-		mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s_%s","input":%s}`, s, t, in) },
-		escalate: func(p string) string {
-			return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q("touch "+p))
-		},
-		givesUp: true, model: "script/scripted-other", priced: "script/scripted-model", lateUsage: true,
-		lateCost: "it states the price of the whole session; that of the first turn after a resume or fork is in the session's files only",
-	},
 }
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -317,7 +317,7 @@ func TestCallerTools(t *testing.T) {
 			return execution.ToolResult{Output: json.RawMessage(`"rain in Oslo"`)}, nil
 		}}})
 		res := c.result()
-		if !k.can(t).Agent.MCP {
+		if !slices.Contains(k.can(t).Agent.MCPTransports, execution.MCPStreamableHTTP) {
 			unsupported(t, "refused before anything starts: tools of the caller")
 			if res.Status != execution.StatusUnsupported || l.turns() != 0 {
 				t.Errorf("%s %+v, want it refused", res.Status, res.Error)

@@ -115,6 +115,7 @@ type AgentCapabilities struct {
 	Budget               bool               `json:"supportsBudget"`           // a native limit
 	CostReported         bool               `json:"supportsCostReport"`       // states its own price
 	TokensUnstated       bool               `json:"tokensUnstated,omitempty"` // a run does not state what it used
+	DenialEndsTurn       bool               `json:"denialEndsTurn,omitempty"` // a denied permission interrupts the turn
 	Sampling             bool               `json:"supportsSampling"`         // temperature, topP, topK
 	OutputTokenLimit     bool               `json:"supportsMaxOutputTokens"`
 	Verbs                []Verb             `json:"verbs"` // what a running conversation accepts

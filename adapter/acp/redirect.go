@@ -34,6 +34,7 @@ func redirectCodex(baseURL, home string) adapter.Redirect {
 			}
 			return cliagent.Scripted("exec_command", input)
 		},
+		Unasked: "cannot ask for escalated permissions",
 		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
 			return adapter.ScriptedCall{Name: tool, Namespace: "mcp__" + server, Input: input}
 		},

@@ -157,10 +157,17 @@ func interrupt(ctx context.Context, s Subject) error {
 			refused = r.Interrupt()
 		}
 	}
+	unseen := make(chan error, 1)
+	quiet := !s.capabilities().Agent.TextStreaming // no event shows that it works
 	t.watch = func(r *agent.Run, e execution.Event) {
 		switch e.Body.(type) {
 		case execution.TextDelta, execution.ToolCallReady, execution.ToolCallStart, execution.ShellStart, execution.MCPToolCallStart:
 			stop(r)
+		case execution.TurnStart:
+			if quiet && !done {
+				done = true
+				time.AfterFunc(interruptAfter, func() { unseen <- r.Interrupt() })
+			}
 		case execution.TurnEnd:
 			if e.Parent != "" {
 				return
@@ -175,6 +182,9 @@ func interrupt(ctx context.Context, s Subject) error {
 		}
 	}
 	o, err := t.run(ctx, s)
+	if quiet && done {
+		refused = errors.Join(refused, <-unseen)
+	}
 	if err := errors.Join(err, refused); err != nil {
 		return err
 	}
@@ -192,6 +202,9 @@ func interrupt(ctx context.Context, s Subject) error {
 	}
 	return o.expect(execution.StatusCompleted)
 }
+
+// interruptAfter is how long a turn is left to an agent whose events do not show that it works.
+const interruptAfter = 500 * time.Millisecond
 
 // pauseFor is how long a run is paused.
 const pauseFor = 50 * time.Millisecond
@@ -331,11 +344,11 @@ func approvalDeny(ctx context.Context, s Subject) error {
 	if err != nil {
 		return err
 	}
-	return refusedTool(o)
+	return s.refusedTool(o)
 }
 
 // refusedTool checks a run whose permission was denied.
-func refusedTool(o seen) error {
+func (s Subject) refusedTool(o seen) error {
 	if has[execution.ApprovalGranted](o, nil) {
 		return errors.New("something was approved")
 	}
@@ -344,6 +357,12 @@ func refusedTool(o seen) error {
 	}
 	if !has[execution.ApprovalDenied](o, nil) && !has[execution.ToolError](o, nil) && !has[execution.MCPToolError](o, nil) {
 		return errors.New("no event shows the denial")
+	}
+	if s.capabilities().Agent.DenialEndsTurn {
+		if !has(o, func(b execution.TurnEnd) bool { return b.Reason == execution.TurnInterrupted }) {
+			return errors.New("a denial is declared to end the turn, and the turn goes on")
+		}
+		return o.expect(execution.StatusFailed, execution.FailureCancelled)
 	}
 	return o.expect(execution.StatusCompleted, "")
 }
@@ -367,7 +386,7 @@ func approvalPrompt(ctx context.Context, s Subject) error {
 			return errors.New("no question was asked")
 		}
 		if !approve {
-			return refusedTool(o)
+			return s.refusedTool(o)
 		}
 		if !has[execution.ToolResultEvent](o, nil) && !has[execution.MCPToolResult](o, nil) {
 			return errors.New("the approved tool was not used")
@@ -398,5 +417,5 @@ func nobodyThere(ctx context.Context, s Subject) error {
 	if waited && !warned {
 		return errors.New("no warning")
 	}
-	return refusedTool(o)
+	return s.refusedTool(o)
 }

@@ -348,7 +348,9 @@ var mutations = map[string][]func(t *testing.T, b *broken){
 		func(_ *testing.T, b *broken) { b.Script = instead(at.Approval, at.Simple) },
 		func(_ *testing.T, b *broken) { b.Script = instead(at.Approval, at.Fail) },
 	},
-	"approval-deny":   {func(_ *testing.T, b *broken) { b.Script = grabby }},
+	"approval-deny": {func(_ *testing.T, b *broken) { b.Script = grabby }, func(_ *testing.T, b *broken) {
+		b.Declared = declare(func(c *execution.Capabilities) { c.Agent.DenialEndsTurn = true })
+	}},
 	"nobody-there":    {func(_ *testing.T, b *broken) { b.Script = grabby }},
 	"approval-prompt": {func(_ *testing.T, b *broken) { b.Script = grabby }, func(_ *testing.T, b *broken) { b.Script = instead(at.Approval, at.Simple) }},
 	"mcp": {

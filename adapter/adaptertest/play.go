@@ -19,12 +19,15 @@ const playPrefix = "play "
 // stubborn is how long the reference adapter ignores a polite request to stop.
 const stubborn = 30 * time.Millisecond
 
+// pixel is an image of one pixel: programs refuse what is no image.
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 // PlayRequest returns the request that makes Play play a scenario.
 func PlayRequest(sc Scenario) execution.Request {
 	req := execution.Request{Message: execution.Message{Text: execution.Prompt(playPrefix + string(sc))}}
 	switch sc {
 	case Attach:
-		req.Message.Attachments = []execution.Attachment{{Type: "image", Base64: "aGk=", MimeType: "image/png"}}
+		req.Message.Attachments = []execution.Attachment{{Type: "image", Base64: pixel, MimeType: "image/png"}}
 	case Connect:
 		req.Run.MCPServers = []execution.MCPServer{{Name: "files", Transport: execution.MCPStdio, Command: "mcp-files"}}
 	}

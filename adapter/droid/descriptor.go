@@ -74,11 +74,11 @@ func described() acpagent.Agent {
 			HostSignals: []string{"FACTORY_EXEC_TARGET_AUTONOMY"}, HostTraces: []string{"FACTORY_DISABLE_SETTINGS_PERSISTENCE"}},
 		Args:  []string{"exec", "--output-format", "acp"},
 		Login: acpagent.Login{Provider: "Factory", Command: name, Variables: []adapter.AuthVariable{{Name: "FACTORY_API_KEY", Description: "API key of the Factory account"}}},
-		Notes: []string{"a model of your own needs --model with the id that it offers, custom:NAME-0, and no login",
+		Notes: []string{"a model of your own needs no login, and --model with the id that it offers, custom:NAME-0, unless the settings name it",
 			"it states no tokens and no prices over ACP; the tokens of a session that the run began are read from the session's files"},
 		Quirks: func(s *acpagent.Spec) { s.ToolName, s.MCPTool = acpagent.TitleWord, mcpTool },
 		Limits: func(c *execution.Capabilities) {
-			c.Agent.TokensUnstated = true
+			c.Agent.TokensUnstated, c.Agent.TextStreaming = true, false
 			c.Agent.MCPTransports = []execution.MCPTransport{execution.MCPStdio} // and so no tools of the caller
 			c.Agent.AuthFiles = []string{"~/.factory/settings.json"}
 		},

@@ -15,7 +15,7 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 	config, err := json.Marshal(map[string]any{"autoupdate": false, "share": "disabled", "model": "script/" + scripted, "small_model": "script/" + scripted,
 		"provider": map[string]any{"script": map[string]any{"npm": "@ai-sdk/openai-compatible", "name": "Script",
 			"options": map[string]any{"baseURL": baseURL + "/v1", "apiKey": "dummy"},
-			"models": map[string]any{scripted: map[string]any{"name": "Scripted", "tool_call": true, "attachment": true,
+			"models": map[string]any{scripted: map[string]any{"name": "Scripted", "tool_call": true, "attachment": true, "cost": map[string]any{"input": 2, "output": 10},
 				"modalities": map[string]any{"input": []string{"text", "image"}, "output": []string{"text"}}, "limit": map[string]any{"context": 128000, "output": 8192}}}}}})
 	if err != nil {
 		panic(err) // maps of texts and numbers always encode

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -223,6 +224,10 @@ func script(sc adaptertest.Scenario, to adapter.Redirect) string {
 	case adaptertest.Approval:
 		if to.Shell != nil {
 			turns = call(to.Shell("touch asked-for", true), hi)
+			if to.Unasked != "" {
+				unasked := turn{"tools": []adapter.ScriptedCall{to.Shell("touch asked-for", false)}, "match": map[string]string{"contains": to.Unasked}, "repeat": true}
+				turns = slices.Insert(turns, 1, unasked)
+			}
 		}
 	case adaptertest.Fail:
 		turns = []turn{{"status": 400, "error": map[string]string{"type": "invalid_request_error", "message": "the script refuses"}, "repeat": true}}
