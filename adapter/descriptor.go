@@ -28,7 +28,7 @@ type Descriptor struct {
 	HostMetadata   map[string]string // such variables by the information they contain: sessionId, version, projectDir
 	Keys           []string          // variables needed for the agent's login; kept in a minimal environment
 	Docs           string            // URL of the vendor's documentation
-	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing; or ProtocolExternal
+	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing; ProtocolExternal or ProtocolDrawbar
 	Documented     string            // URL of the document that the adapter follows; set if it was never exercised with the agent's program
 	New            func() Adapter
 }
@@ -39,10 +39,13 @@ const ProtocolACP = "ACP"
 // ProtocolExternal is the Descriptor.Protocol of an agent whose adapter is a program of its own (package adapter/external).
 const ProtocolExternal = "external"
 
+// ProtocolDrawbar is the Descriptor.Protocol of an agent behind another Drawbar.
+const ProtocolDrawbar = "Drawbar"
+
 // NotExercised describes an agent whose adapter follows documents, see Descriptor.Documented.
 const NotExercised = "documented, not exercised"
 
-// Kind describes how an agent is reached: "own adapter", "over ACP", "external adapter", or NotExercised.
+// Kind describes how an agent is reached: "own adapter", "over ACP", "over Drawbar", "external adapter", or NotExercised.
 func (d Descriptor) Kind() string {
 	switch {
 	case d.Documented != "":

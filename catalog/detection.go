@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/version"
 )
 
@@ -76,7 +77,7 @@ type detection struct {
 }
 
 // Detect reports whether an agent is installed, its version and whether it is logged in. It returns nil for
-// an unknown agent. A failed detection is an answer with Installed false and the reason in Notes;
+// an unknown agent. One that is refused, or that cannot be described, is not installed, and Notes has the reason. A failed detection is an answer with Installed false and the reason in Notes;
 // the only error is that ctx is done first.
 //
 // An answer is at most 30 s old. Concurrent callers share one probe. It ends when all of them have given up,
@@ -87,8 +88,10 @@ func (r *Registry) Detect(ctx context.Context, name string) (*InstalledInfo, err
 	r.mu.Unlock()
 	if rec == nil {
 		var err error
-		if rec, err = r.lookup(name); err != nil {
-			return nil, nil //nolint:nilerr // an unknown agent
+		if rec, err = r.lookup(name); execution.CodeOf(err) == execution.CodeUnknownAgent {
+			return nil, nil //nolint:nilerr // the answer for an unknown agent
+		} else if err != nil {
+			return &InstalledInfo{Agent: name, AuthState: adapter.AuthUnknown, Notes: clip(err.Error())}, nil
 		}
 	}
 	info, err := r.detect(ctx, rec)

@@ -54,7 +54,7 @@ type Declared struct {
 	Finder   Finder   // asked for names that are otherwise unknown; nil for none
 }
 
-// Finder finds agents that are not registered, such as programs on PATH. It is safe for concurrent use.
+// Finder finds agents that are not registered: programs on PATH, and agents behind another Drawbar. It is safe for concurrent use.
 type Finder interface {
 	// Find describes the agent of a name and may start its program. The error matches fs.ErrNotExist if there is none.
 	Find(name string) (adapter.Descriptor, error)
@@ -96,12 +96,12 @@ func (r *Registry) External() (list []Info, passed []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, d := range found {
-		if rec := r.find(d.Name); rec != nil && rec.source != SourceExternal {
+		if rec := r.find(d.Name); rec != nil && !rec.found {
 			passed = append(passed, fmt.Sprintf("%s is not used: the name %s belongs to an agent from another source (%s)", d.Command, d.Name, rec.source))
 			continue
 		}
 		d = d.Clone()
-		list = append(list, Info{Agent: d.Name, DisplayName: d.DisplayName, Command: d.Command, Source: SourceExternal, Kind: d.Kind(), Protocol: d.Protocol})
+		list = append(list, Info{Agent: d.Name, DisplayName: d.DisplayName, Command: d.Command, Source: sourceOf(d), Kind: d.Kind(), Protocol: d.Protocol})
 	}
 	return list, passed
 }
@@ -115,8 +115,16 @@ func (r *Registry) findExternal(name string) (*record, error) {
 	d = d.Clone()
 	var f faults
 	a := f.validate(d)
-	rec := &record{descriptor: d, source: SourceExternal, made: func() (adapter.Adapter, error) { return a, nil }}
+	rec := &record{descriptor: d, source: sourceOf(d), found: true, made: func() (adapter.Adapter, error) { return a, nil }}
 	return rec, r.register(rec, f)
+}
+
+// sourceOf returns the source of an agent of the Finder.
+func sourceOf(d adapter.Descriptor) Source {
+	if d.Protocol == adapter.ProtocolDrawbar {
+		return SourceConfiguration
+	}
+	return SourceExternal
 }
 
 // Problems says which agents of the configuration cannot be used, and why.
@@ -147,6 +155,7 @@ type record struct {
 	descriptor adapter.Descriptor
 	made       func() (adapter.Adapter, error) // creates and checks the adapter on the first call
 	source     Source
+	found      bool // by the Finder
 	warning    string
 	detection  *detection // the latest, guarded by Registry.mu
 }

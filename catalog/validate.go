@@ -76,8 +76,8 @@ func (f *faults) validate(d adapter.Descriptor) adapter.Adapter {
 	}
 	f.address("docs", d.Docs)
 	f.address("documented", d.Documented)
-	if d.Protocol != "" && d.Protocol != adapter.ProtocolACP && d.Protocol != adapter.ProtocolExternal {
-		f.add("protocol", "is not one of the allowed values", strconv.Quote(clip(d.Protocol)), adapter.ProtocolACP+" or "+adapter.ProtocolExternal)
+	if protocols := []string{adapter.ProtocolACP, adapter.ProtocolExternal, adapter.ProtocolDrawbar}; d.Protocol != "" && !slices.Contains(protocols, d.Protocol) {
+		f.add("protocol", "is not one of the allowed values", strconv.Quote(clip(d.Protocol)), strings.Join(protocols, ", "))
 	}
 	a := f.adapter(d.New)
 	if d.Command != "" || !takesCommand(a) {

@@ -6,7 +6,7 @@
 // values of package execution, whose schemas are in the folder schema.
 //
 //	to the program   initialize {protocolVersion, client}   reply: {protocolVersion, agent, capabilities, conformance}
-//	                 negotiate {request}                    reply: {reasons}; optional, an unknown method means no reasons
+//	                 negotiate {request}                    reply: {reasons, capabilities}; optional
 //	                 execute {request}                      reply: the result, when the run is over
 //	                 message {inputId, text, when}          reply: {}; input_taken follows when the agent gets it
 //	                 answer {id, decision}                  reply: {}
@@ -16,4 +16,6 @@
 // Requests and notifications other than the first three reach a program only if it declares the verbs for them. The program
 // exits when its standard input ends; otherwise it is stopped like any agent. The request's tools are an MCP server in
 // request.run.mcpServers. Hooks, plugins, and commands of the caller cannot be declared.
+//
+// Another Drawbar is such a program, too: a Remote is an agent that "drawbar agents serve" gives to this one, perhaps over ssh.
 package external

@@ -32,6 +32,17 @@ func TestConformance(t *testing.T) {
 	}.Subject(t))
 }
 
+// TestConformanceRemote runs the suite over an agent behind another Drawbar.
+func TestConformanceRemote(t *testing.T) {
+	in := Introduction{Agent: Agent{Name: "fake", DefaultModel: "fake-1", Models: []execution.Model{{ID: "fake-1"}}},
+		Capabilities: spoken(adapter.CapabilitiesOf(served("").New()))}
+	r := Remote{Name: "box", Command: []string{Prefix + "fake"}, Directory: slotDir}
+	adaptertest.Test(t, adaptertest.StandIn{
+		Command: Prefix + "fake", Descriptor: func() adapter.Descriptor { return r.describe(in) },
+		ScenarioVar: scenarioVar, StateVar: stateVar, Others: []string{"claude", "codex"},
+	}.Subject(t))
+}
+
 // faulty describes the test binary as a program that goes wrong in one way.
 func faulty(t *testing.T, fault string) (adapter.Descriptor, error) {
 	t.Helper()

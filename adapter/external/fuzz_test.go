@@ -21,7 +21,7 @@ func FuzzLine(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, printed string) {
-		p := &parser{name: "fake"}
+		p := &parser{name: "fake", says: "fake"}
 		s := cliagent.NewSink(true)
 		p.Open(s)
 		for line := range strings.SplitSeq(printed, "\n") {

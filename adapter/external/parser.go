@@ -29,8 +29,11 @@ var (
 // parser is the conversation of one run.
 type parser struct {
 	name    string
+	says    string // the name that the program gives the agent
+	remote  *Remote
 	verbs   execution.AgentCapabilities
 	req     execution.Request
+	skipped greeting
 	calls   jsonrpc.Calls[call]
 	started bool // it was told to execute
 	known   bool // it sent a message of the protocol
@@ -47,8 +50,8 @@ type call struct {
 
 // Open starts the handshake.
 func (p *parser) Open(s *cliagent.Sink) {
-	s.AlarmIn(startLimit)
-	s.Write(initialize(p.calls.Add(call{method: methodInitialize})))
+	s.AlarmIn(p.remote.limit(startLimit))
+	s.Write(initialize(p.calls.Add(call{method: methodInitialize}), false))
 }
 
 func (p *parser) ask(s *cliagent.Sink, c call, params any) {
@@ -75,8 +78,12 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 		}
 		return
 	}
-	m, ok := read(line)
+	m, ok := p.remote.read(line, p.known)
 	switch {
+	case !ok && !p.known && p.remote != nil && p.skipped.more(line):
+		if s.Debug() {
+			s.Emit(execution.Log{Source: execution.LogStdout, Line: string(bytes.ToValidUTF8(line, []byte("\uFFFD")))})
+		}
 	case !ok && !p.known:
 		s.Fail(p.errorf(execution.CodeInvalidOutput, "%s", noise(line)).WithHint("%s", noiseHint))
 	case !ok:
@@ -106,7 +113,7 @@ func noise(line []byte) string {
 }
 
 func (p *parser) errorf(code execution.ErrorCode, format string, args ...any) *execution.Error {
-	e := execution.Errorf(code, "%s%s: "+format, append([]any{Prefix, p.name}, args...)...)
+	e := execution.Errorf(code, "%s: "+format, append([]any{p.remote.label(p.name)}, args...)...)
 	e.Agent = p.name
 	return e
 }
@@ -167,7 +174,7 @@ func (p *parser) introduced(m message, s *cliagent.Sink) {
 	switch {
 	case err != nil:
 		s.Fail(p.errorf(execution.CodeInvalidOutput, "%w", err))
-	case in.Agent.Name != p.name:
+	case in.Agent.Name != p.says:
 		s.Fail(p.errorf(execution.CodeInvalidOutput, "it says that it is %s", in.Agent.Name))
 	default:
 		p.ask(s, call{method: methodNegotiate}, requestParams{p.req})
@@ -177,6 +184,10 @@ func (p *parser) introduced(m message, s *cliagent.Sink) {
 // negotiated starts the work unless the program has a blocking reason; its other reasons become debug events.
 func (p *parser) negotiated(m message, s *cliagent.Sink) {
 	var reply reasonsReply
+	if m.Error != nil && m.Error.Data.Code.Valid() {
+		s.Fail(p.errorf(m.Error.code(), "%s", m.Error.Message).WithHint("%s", cmp.Or(m.Error.Data.Hint, p.remote.correct())))
+		return
+	}
 	if m.Error == nil {
 		if err := json.Unmarshal(m.Result, &reply); err != nil {
 			s.Fail(p.errorf(execution.CodeInvalidOutput, "its reply to negotiate cannot be read: %v", err))
@@ -197,6 +208,9 @@ func (p *parser) negotiated(m message, s *cliagent.Sink) {
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.errorf("", "%s", cmp.Or(r.Message, string(r.Code))).Message})
 	}
 	s.AlarmIn(0)
+	if reply.Capabilities != nil {
+		p.verbs = reply.Capabilities.Agent
+	}
 	p.started = true
 	p.ask(s, call{method: methodExecute}, requestParams{p.req})
 	for _, do := range p.held {
@@ -215,6 +229,7 @@ func (p *parser) ended(m message, s *cliagent.Sink) {
 		e := p.errorf(execution.CodeInvalidOutput, "%w", err)
 		p.result = execution.Result{Status: execution.StatusFailed, Error: execution.NewResultError(e.Code, e.Message)}
 	}
+	p.remote.mark(&p.result, p.says)
 	s.AlarmIn(0)
 	s.Done()
 }
@@ -251,8 +266,8 @@ func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
 // Alarm handles the end of the time for a reply.
 func (p *parser) Alarm(s *cliagent.Sink) {
 	if !p.started {
-		s.Fail(p.errorf(execution.CodeTimeout, "it did not answer within %v", startLimit).
-			WithHint("run it by hand and type: %s", bytes.TrimSpace(initialize(1))))
+		s.Fail(p.errorf(execution.CodeTimeout, "it did not answer within %v", p.remote.limit(startLimit)).
+			WithHint("run it by hand and type: %s", bytes.TrimSpace(initialize(1, false))))
 		return
 	}
 	s.Emit(execution.Debug{Level: execution.DebugWarn,
@@ -263,7 +278,15 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 }
 
 // Exit returns the program's result. Messages that it never confirmed are reported.
-func (p *parser) Exit(_ process.Exit, s *cliagent.Sink) execution.Result {
+func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
+	if p.result.Status == "" && p.remote != nil && !exit.Stopped {
+		e := p.remote.broken(p.started, s.SessionID(), exit.Code, exit.StderrTail)
+		failure := &cliagent.Failure{Code: e.Code, Message: e.Message, Hint: e.Hint}
+		s.Emit(failure.Event())
+		p.result = execution.Result{Status: execution.StatusFailed, Error: failure.Result(), ExitReason: execution.ExitCrash}
+		p.result.Error.Stderr = exit.StderrTail
+		p.remote.mark(&p.result, p.says)
+	}
 	for c := range p.calls.Waiting() {
 		if c.say != "" {
 			s.Emit(execution.InputCancelled{ID: c.say, Reason: "the agent ended before it accepted the message"})

@@ -3,9 +3,11 @@ package external
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonrpc"
 )
@@ -40,10 +42,24 @@ type message struct {
 
 // fault is why a request failed. Data.Code is an error code of package execution, if the program knows one.
 type fault struct {
+	Code    int    `json:"code"`
 	Message string `json:"message"`
-	Data    struct {
-		Code execution.ErrorCode `json:"code"`
-	} `json:"data"`
+	Data    reason `json:"data"`
+}
+
+// reason is what a fault says for programs.
+type reason struct {
+	Code execution.ErrorCode `json:"code"`
+	Hint string              `json:"hint,omitempty"`
+}
+
+// faultOf returns the fault of an error.
+func faultOf(code int, err error) *jsonrpc.Error {
+	f := &jsonrpc.Error{Code: code, Message: err.Error()}
+	if e, ok := errors.AsType[*execution.Error](err); ok {
+		f.Message, f.Data = e.Message, reason{e.Code, e.Hint}
+	}
+	return f
 }
 
 func (f *fault) code() execution.ErrorCode {
@@ -66,6 +82,7 @@ func (m message) replies() bool { return m.Method == "" }
 type initializeParams struct {
 	ProtocolVersion int    `json:"protocolVersion"`
 	Client          client `json:"client"`
+	Detect          bool   `json:"detect,omitempty"` // Introduction.Found is wanted
 }
 
 type client struct {
@@ -73,9 +90,9 @@ type client struct {
 	Version string `json:"version"`
 }
 
-func initialize(id any) []byte {
+func initialize(id any, detect bool) []byte {
 	return jsonrpc.Message{Version: jsonrpc.Version, ID: id, Method: methodInitialize,
-		Params: initializeParams{ProtocolVersion, client{"drawbar", execution.SchemaVersion}}}.Line()
+		Params: initializeParams{ProtocolVersion, client{"drawbar", execution.SchemaVersion}, detect}}.Line()
 }
 
 // Introduction is a program's reply to initialize.
@@ -86,6 +103,17 @@ type Introduction struct {
 	// Conformance lists the scenarios of the conformance suite that the program plays when it gets the message
 	// "conformance: SCENARIO". Checks that need another one are skipped.
 	Conformance []string `json:"conformance,omitempty"`
+	// Found is what the program's machine has of the agent, if it was asked and looked.
+	Found *Found `json:"found,omitempty"`
+}
+
+// Found is what a machine has of an agent.
+type Found struct {
+	Installed bool              `json:"installed"`
+	Path      string            `json:"path,omitempty"`
+	Version   string            `json:"version,omitempty"`
+	Notes     string            `json:"notes,omitempty"`
+	Login     adapter.AuthState `json:"login"`
 }
 
 // Agent describes the agent behind a program.
@@ -117,7 +145,7 @@ func readIntroduction(b []byte, strict bool) (in Introduction, err error) {
 	hooks := execution.Capabilities{}.Stated().Agent.RuntimeHooks
 	switch {
 	case in.ProtocolVersion != ProtocolVersion:
-		return in, fmt.Errorf("it speaks version %d of the protocol, this Drawbar version %d", in.ProtocolVersion, ProtocolVersion)
+		return in, fmt.Errorf("it speaks version %d of the protocol, this Drawbar version %d: update the older one", in.ProtocolVersion, ProtocolVersion)
 	case !IsName(in.Agent.Name):
 		return in, fmt.Errorf("its reply to initialize has the agent name %.80q; want lower-case letters, digits and -", in.Agent.Name)
 	case in.Capabilities.Stated().Agent.RuntimeHooks != hooks:
@@ -137,8 +165,10 @@ type requestParams struct {
 	Request execution.Request `json:"request"`
 }
 
+// reasonsReply is a reply to negotiate. Capabilities are those of this run, if they are fewer than those of the agent.
 type reasonsReply struct {
-	Reasons []execution.Reason `json:"reasons"`
+	Reasons      []execution.Reason      `json:"reasons"`
+	Capabilities *execution.Capabilities `json:"capabilities,omitempty"`
 }
 
 type messageParams struct {

@@ -32,6 +32,14 @@ func (a *App) CompleteAgents(every bool) cobra.CompletionFunc {
 				names = append(names, d.Name+"\t"+d.DisplayName)
 			}
 		}
+		if c, err := a.Client(); err == nil {
+			others, _ := c.Adapters().External()
+			for _, i := range others {
+				if !slices.Contains(args, i.Agent) {
+					names = append(names, i.Agent+"\t"+i.DisplayName)
+				}
+			}
+		}
 		return names, err
 	})
 }

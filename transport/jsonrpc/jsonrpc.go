@@ -32,6 +32,7 @@ type Message struct {
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
 }
 
 // Line encodes the message with its line ending. It panics if a part cannot be encoded as JSON, which is a bug of the

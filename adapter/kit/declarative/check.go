@@ -56,6 +56,11 @@ func (c *checker) sorted() Faults {
 }
 
 func (c *checker) check(e *Entry) {
+	c.remote(e)
+	if e.IsRemote() {
+		c.program(e)
+		return
+	}
 	c.command(e)
 	c.prompt(e)
 	c.options(e)
@@ -101,20 +106,7 @@ func (c *checker) version(v string, path ...any) {
 
 // command checks the program and the placeholders of its arguments.
 func (c *checker) command(e *Entry) {
-	if len(e.Command) == 0 {
-		return
-	}
-	program := e.Command[0]
-	switch {
-	case strings.TrimSpace(program) == "":
-		c.fault(at("command", 0), "a program", "is blank")
-	case strings.ContainsAny(program, "\x00\r\n\t"):
-		c.fault(at("command", 0), "a program", "has a control character")
-	case len(slotsOf(program)) > 0:
-		c.fault(at("command", 0), "placeholders are for arguments", "cannot be %q", program)
-	case strings.Contains(program, " ") && !strings.ContainsAny(program, `/\`):
-		c.fault(at("command", 0), "one word per list element: no shell splits it", "is a command line: %q", program)
-	}
+	c.program(e)
 	count := 0
 	for i, w := range e.Command {
 		if i == 0 {
@@ -128,6 +120,27 @@ func (c *checker) command(e *Entry) {
 				c.fault(at("command", i), "", "is a second {options}")
 			}
 		}
+	}
+}
+
+// program checks the program of the command.
+func (c *checker) program(e *Entry) {
+	if len(e.Command) == 0 {
+		if !c.root.Get("command").Is() {
+			c.add(c.root, shape.Path(c.prefix, "command"), "is missing", `as in ["my-agent", "--print"]`)
+		}
+		return
+	}
+	program := e.Command[0]
+	switch {
+	case strings.TrimSpace(program) == "":
+		c.fault(at("command", 0), "a program", "is blank")
+	case strings.ContainsAny(program, "\x00\r\n\t"):
+		c.fault(at("command", 0), "a program", "has a control character")
+	case len(slotsOf(program)) > 0:
+		c.fault(at("command", 0), "placeholders are for arguments", "cannot be %q", program)
+	case strings.Contains(program, " ") && !strings.ContainsAny(program, `/\`):
+		c.fault(at("command", 0), "one word per list element: no shell splits it", "is a command line: %q", program)
 	}
 }
 

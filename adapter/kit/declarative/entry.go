@@ -9,6 +9,9 @@ type Entry struct {
 	Command      []string          `json:"command"`
 	Prompt       string            `json:"prompt"`
 	Output       Output            `json:"output"`
+	SSH          *SSH              `json:"ssh"`
+	Agent        string            `json:"agent"`
+	Directory    string            `json:"directory"`
 	Options      Options           `json:"options"`
 	Environment  map[string]string `json:"environment"`
 	Login        Login             `json:"login"`

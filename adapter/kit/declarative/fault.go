@@ -2,6 +2,7 @@ package declarative
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -99,10 +100,20 @@ func Inspect(text []byte, v *shape.Value, field string) (Entry, Faults) {
 
 // complete fills in the defaults.
 func (e *Entry) complete() {
-	if e.Output.Format == "" {
+	switch {
+	case e.Output.Format != "":
+	case e.SSH != nil:
+		e.Output.Format = formatDrawbar
+	default:
 		e.Output.Format = formatText
 	}
-	if e.Prompt == "" && e.Output.Format != formatACP {
+	if e.SSH != nil {
+		e.SSH.Program = cmp.Or(e.SSH.Program, "drawbar")
+		if len(e.Command) == 0 {
+			e.Command = e.sshCommand()
+		}
+	}
+	if e.Prompt == "" && e.Output.Format != formatACP && e.Output.Format != formatDrawbar {
 		e.Prompt = promptStdin
 	}
 }

@@ -17,6 +17,8 @@ const (
 	formatLines  = "json-lines"
 	formatStream = "stream-json"
 	formatACP    = "acp"
+	// formatDrawbar is that of another Drawbar, see package adapter/external.
+	formatDrawbar = "drawbar"
 
 	promptStdin    = "stdin"
 	promptFile     = "file"
@@ -27,6 +29,8 @@ const (
 	variablePattern = `^[A-Za-z_][A-Za-z0-9_]*$`
 	pathPattern     = `^[^.]+(\.[^.]+)*$`
 	urlPattern      = `^https?://`
+	hostPattern     = `^[A-Za-z0-9_.@:/\[\]%][A-Za-z0-9_.@:/\[\]%-]*$`
+	programPattern  = `^[A-Za-z0-9_./~][A-Za-z0-9_./~+:@%=-]*$`
 	maxList         = 200
 )
 
@@ -37,13 +41,21 @@ var keys = sync.OnceValue(func() *shape.Node {
 	n := shape.ClosedOf("a command line agent, described without code",
 		shape.Opt("displayName", shape.Text("name for people (absent: the agent's name)")),
 		shape.Opt("docs", shape.Named("address of the vendor's documentation", urlPattern)),
-		shape.Must("command", wanted(arguments("program, then its arguments; no shell. The program is a name on PATH or an absolute path; in a project, "+
+		shape.Opt("command", wanted(arguments("program, then its arguments; no shell. The program is a name on PATH or an absolute path; in a project, "+
 			"also a path in the project. In an argument, {prompt}, {prompt_file} and {cwd} are replaced; the argument {options} stands for the "+
-			"arguments of options (absent: they come last)").AtLeastItems(1), `as in ["my-agent", "--print"]`)),
+			"arguments of options (absent: they come last). Required without ssh").AtLeastItems(1), `as in ["my-agent", "--print"]`)),
 		shape.Opt("prompt", shape.One("how the program gets the prompt: on standard input, as the file {prompt_file}, or as the argument {prompt}; "+
 			"acp has its own way", promptStdin, promptFile, promptArgument).Def(promptStdin)),
 		shape.Opt("output", outputNode()),
 		shape.Opt("options", optionsNode()),
+		shape.Opt("ssh", shape.ClosedOf("machine whose Drawbar runs the agent, instead of command; output.format is drawbar then",
+			shape.Must("host", shape.Named("host, user@host, or a name of the configuration of ssh", hostPattern)),
+			shape.Opt("port", shape.Within("port", 1, 65535)),
+			shape.Opt("identityFile", shape.Named("file of the private key", `^[^-]`)),
+			shape.Opt("program", shape.Named("path of drawbar there", programPattern).Def("drawbar")))),
+		shape.Opt("agent", shape.Named("ssh: name of the agent there", NamePattern)),
+		shape.Opt("directory", shape.Text("drawbar: working directory on the other side, where {cwd} is that of the run here (absent: the one in "+
+			"which the command starts there)")),
 		shape.Opt("environment", shape.MapOf("variables that are set for the program", variablePattern, shape.Text("").AnyText())),
 		shape.Opt("login", loginNode()),
 		shape.Opt("version", shape.ClosedOf("how the program states its version, and which versions are supported",
@@ -74,8 +86,9 @@ func limited(n shape.Node) shape.Node { n.MaxItems = maxList; return n }
 func outputNode() shape.Node {
 	return shape.ClosedOf("what the program prints",
 		shape.Opt("format", shape.One("text: standard output is the answer, the exit code the outcome. json-lines: one JSON object a line, whose "+
-			"meaning events states. stream-json: the format of Claude Code. acp: the Agent Client Protocol",
-			formatText, formatLines, formatStream, formatACP).Def(formatText)),
+			"meaning events states. stream-json: the format of Claude Code. acp: the Agent Client Protocol. drawbar: the command runs "+
+			"drawbar agents serve, perhaps elsewhere",
+			formatText, formatLines, formatStream, formatACP, formatDrawbar).Def(formatText)),
 		shape.Opt("events", limited(shape.ListOf("json-lines: the meaning of lines; every rule that matches a line applies, in this order", ruleNode()))))
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/install"
 	"github.com/drawbar/drawbar/internal/cli/negotiate"
 	"github.com/drawbar/drawbar/internal/cli/newadapter"
+	"github.com/drawbar/drawbar/internal/cli/serve"
 	"github.com/spf13/cobra"
 )
 
@@ -28,7 +29,7 @@ func New(app *cli.App) *cobra.Command {
 		newList(app),
 		&cobra.Command{Use: "show AGENT", Short: "Show an agent's capabilities and installation", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0]) }},
-		newMatrix(app), NewDetect(app), negotiate.New(app), conform.New(app), host.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app), newadapter.New(app),
+		newMatrix(app), NewDetect(app), negotiate.New(app), conform.New(app), host.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app), newadapter.New(app), serve.New(app),
 	)
 	cmd.AddCommand(customagent.Commands(app)...)
 	return cmd

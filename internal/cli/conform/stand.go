@@ -157,6 +157,9 @@ func (s *stand) limit(o *options) error {
 			s.cannot[adaptertest.Clarify] = "its model has no call that asks a question"
 		}
 		return nil
+	case s.about.Protocol == adapter.ProtocolDrawbar:
+		return execution.Errorf(execution.CodeCapability, "%s runs behind another Drawbar, which conform cannot point at a scripted model", s.about.Name).
+			WithHint("run the suite there: drawbar agents conform %s", ext.Served())
 	case isExternal:
 		if plays, why = ext.Conformance(), "its reply to initialize does not list it under conformance"; !slices.Contains(plays, string(adaptertest.Simple)) {
 			return execution.Errorf(execution.CodeCapability, "%s lists no scenario \"simple\" under conformance, so the suite cannot run against it", s.about.Name).

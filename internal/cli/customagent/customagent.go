@@ -39,6 +39,7 @@ const maxFile = 1 << 20
 // adding are the flags of "agents add".
 type adding struct {
 	file, scope, prompt, output string
+	ssh, agent, directory       string
 	set                         []string
 	replace                     bool
 }
@@ -51,10 +52,11 @@ func newAdd(app *cli.App) *cobra.Command {
 
 In COMMAND, {prompt} and {prompt_file} are replaced by the prompt and by a file with it; without them the prompt is standard input.
 --set states any other key; drawbar agents schema lists the keys. Every fault is reported before anything is stored. Without NAME,
-the agent has the name of the file.`,
+the agent has the name of the file. With --ssh, the Drawbar of another machine runs the agent.`,
 		Example: `  drawbar agents add mine -- my-agent --print
   drawbar agents add mine --set 'options.model=["--model","{model}"]' -- my-agent -p {prompt}
-  drawbar agents add --file vendor.json`,
+  drawbar agents add --file vendor.json
+  drawbar agents add box --ssh user@host --agent claude --directory /srv/repo`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, command := args, []string(nil)
 			if at := cmd.ArgsLenAtDash(); at >= 0 {
@@ -68,7 +70,10 @@ the agent has the name of the file.`,
 	}
 	cmd.Flags().StringVar(&o.file, "file", "", "file with the entry in JSON, - for standard input")
 	cmd.Flags().StringVar(&o.prompt, "prompt", "", "way of the prompt: stdin, file or argument (default: as the command's placeholders say)")
-	cmd.Flags().StringVar(&o.output, "output", "", "output format: text, json-lines, stream-json or acp (default: text)")
+	cmd.Flags().StringVar(&o.output, "output", "", "output format: text, json-lines, stream-json, acp or drawbar (default: text)")
+	cmd.Flags().StringVar(&o.ssh, "ssh", "", "`HOST` or user@host whose Drawbar runs the agent, instead of COMMAND")
+	cmd.Flags().StringVar(&o.agent, "agent", "", "agent on that host")
+	cmd.Flags().StringVar(&o.directory, "directory", "", "working directory on that host (default: the home directory there)")
 	cmd.Flags().StringArrayVar(&o.set, "set", nil, "`KEY=VALUE` of the entry; VALUE is JSON, or else text (repeatable)")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace an agent of this name")
 	scopeFlag(app, cmd, &o.scope)
@@ -79,7 +84,7 @@ the agent has the name of the file.`,
 func (o *adding) entry(app *cli.App, command []string) (text []byte, where string, err error) {
 	text, where = []byte("{}"), "command line"
 	switch {
-	case o.file == "" && len(command) == 0:
+	case o.file == "" && len(command) == 0 && o.ssh == "":
 		return nil, "", cli.Usage("agents add: no command is given").WithHint("drawbar agents add NAME -- COMMAND ARGS..., or drawbar agents add NAME --file FILE")
 	case o.file != "":
 		if text, where, err = readEntry(app, o.file); err != nil {
@@ -96,7 +101,7 @@ func (o *adding) entry(app *cli.App, command []string) (text []byte, where strin
 			o.prompt = way
 		}
 	}
-	for key, value := range map[string]string{"prompt": o.prompt, "output.format": o.output} {
+	for key, value := range map[string]string{"prompt": o.prompt, "output.format": o.output, "ssh.host": o.ssh, "agent": o.agent, "directory": o.directory} {
 		if path, perr := configfile.ParsePath(key); value != "" && err == nil {
 			err = errors.Join(perr, d.Set(path, value))
 		}

@@ -3,7 +3,9 @@
 package customagent
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +25,8 @@ import (
 // Load returns the custom agents of a configuration, those that are refused, and how external adapters are found. It reads the trust
 // store only if it is needed.
 func Load(cfg *config.Config, store trust.Store) catalog.Declared {
-	d := catalog.Declared{Refused: map[string]error{}, Finder: finder{cfg.Dirs()}}
+	find := finder{dirs: cfg.Dirs(), remotes: map[string]external.Remote{}}
+	d := catalog.Declared{Refused: map[string]error{}, Finder: find}
 	have := map[string]bool{}
 	for _, a := range cfg.CustomAgents() {
 		if have[a.Name] {
@@ -44,21 +47,59 @@ func Load(cfg *config.Config, store trust.Store) catalog.Declared {
 			d.Refused[a.Name] = err
 			continue
 		}
+		if a.Entry.IsRemote() {
+			find.remotes[a.Name] = remote(a)
+			continue
+		}
 		d.Agents = append(d.Agents, declarative.Describe(a.Name, Resolved(a)))
 	}
 	return d
 }
 
-// finder finds external adapters outside the project: the configuration's, or else the repository. The programs in a home directory are
-// the user's, also when it is a project. It looks at nothing before it is asked, because most commands never ask.
-type finder struct{ dirs config.Dirs }
+// remote is the agent of an entry that another Drawbar runs.
+func remote(a config.CustomAgent) external.Remote {
+	e := Resolved(a)
+	r := external.Remote{Name: a.Name, DisplayName: e.DisplayName, Docs: e.Docs, Command: e.Command, Directory: e.Directory, Env: e.Environment, Notes: e.Notes}
+	if e.SSH != nil {
+		r.Host = e.SSH.Host
+	}
+	return r
+}
 
-func (f finder) Find(name string) (adapter.Descriptor, error) { return f.search().Find(name) }
+// finder finds agents behind another Drawbar, and external adapters outside the project: the configuration's, or else the repository.
+// The programs in a home directory are the user's, also when it is a project. It looks at nothing before it is asked, because most
+// commands never ask.
+type finder struct {
+	dirs    config.Dirs
+	remotes map[string]external.Remote
+}
 
-func (f finder) List() ([]adapter.Descriptor, []string) { return f.search().List() }
+func (f finder) Find(name string) (adapter.Descriptor, error) {
+	if r, ok := f.remotes[name]; ok {
+		return r.Find(context.Background(), host())
+	}
+	return f.search().Find(name)
+}
+
+func (f finder) List() (found []adapter.Descriptor, passed []string) {
+	programs, passed := f.search().List()
+	for _, name := range slices.Sorted(maps.Keys(f.remotes)) {
+		found = append(found, f.remotes[name].Listed())
+	}
+	for _, d := range programs {
+		if _, have := f.remotes[d.Name]; have {
+			passed = append(passed, d.Command+" is not used: the name "+d.Name+" belongs to an agent of the configuration")
+			continue
+		}
+		found = append(found, d)
+	}
+	return found, passed
+}
+
+func host() adapter.Host { return adapter.OSHost(cliagent.Spawn) }
 
 func (f finder) search() external.Search {
-	s := external.Search{Host: adapter.OSHost(cliagent.Spawn), Environ: os.Environ()}
+	s := external.Search{Host: host(), Environ: os.Environ()}
 	if f.dirs.Found {
 		s.Project = f.dirs.Root
 	}
@@ -95,7 +136,14 @@ func Check(a config.CustomAgent) error {
 	}
 	if self, err := os.Executable(); err == nil {
 		if found, err := lookpath.In(os.Environ(), "", Resolved(a).Command[0]); err == nil && same(self, found) {
-			return fault("runs Drawbar itself").WithHint("name the agent's own program: drawbar agents edit %s", a.Name)
+			if words := a.Entry.Command[1:]; a.Entry.IsRemote() && len(words) == 3 && words[0] == "agents" && words[1] == "serve" && words[2] != a.Name {
+				return nil
+			}
+			hint := "name the agent's own program: drawbar agents edit %s"
+			if a.Entry.IsRemote() {
+				hint = "write drawbar agents serve AGENT, with an agent that is not itself behind another Drawbar: drawbar agents edit %s"
+			}
+			return fault("runs Drawbar itself").WithHint(hint, a.Name)
 		}
 	}
 	return nil

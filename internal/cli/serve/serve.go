@@ -1,0 +1,77 @@
+// Package serve is "drawbar agents serve": it gives an agent of this machine to another Drawbar.
+package serve
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/external"
+	"github.com/drawbar/drawbar/catalog"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+)
+
+// New returns "serve AGENT".
+func New(app *cli.App) *cobra.Command {
+	return &cobra.Command{Use: "serve AGENT", Short: "Run an agent for another Drawbar", Args: cli.Args(cobra.ExactArgs(1)),
+		Long: "Run an agent of this machine for another Drawbar, which starts this command itself, for example over ssh. Requests arrive on " +
+			"standard input, events leave on standard output. Nothing of this machine's run options applies, and the run is recorded by the " +
+			"other Drawbar. The agent is stopped when standard input ends.",
+		Example: "  drawbar agents add box --ssh user@host --agent claude   # on the other machine",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cli.IsTerminal(app.In) {
+				return cli.Usage("agents serve: another Drawbar starts this command").
+					WithHint("there: drawbar agents add NAME --ssh HOST --agent %s --directory DIR", args[0])
+			}
+			return serve(cmd.Context(), app, args[0])
+		}}
+}
+
+func serve(ctx context.Context, app *cli.App, name string) error {
+	c, err := app.Client()
+	if err != nil {
+		return err
+	}
+	// Looked up without a connection: a chain of Drawbars could be a circle.
+	listed, _ := c.Adapters().External()
+	if slices.ContainsFunc(listed, func(i catalog.Info) bool { return i.Agent == name && i.Protocol == adapter.ProtocolDrawbar }) {
+		return execution.Errorf(execution.CodeCapability, "%s is itself behind another Drawbar and cannot be served", name).
+			WithHint("serve an agent of this machine; ssh reaches machines behind others with ProxyJump")
+	}
+	e, err := app.Agent(name)
+	if err != nil {
+		return err
+	}
+	if e.Capabilities().Agent.TakesCommand {
+		return execution.Errorf(execution.CodeCapability, "%s runs a command of the caller and cannot be served", e.Descriptor.Name).
+			WithHint("describe the program as an agent of this machine: drawbar agents add NAME -- COMMAND")
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	// A write to a Drawbar that is gone must not end this process before the agent is stopped.
+	signal.Ignore(syscall.SIGPIPE)
+	return external.Server{Descriptor: e.Descriptor,
+		Detect: func(ctx context.Context) external.Found { return found(ctx, c, e.Descriptor.Name) },
+		Negotiate: func(req execution.Request) (execution.Negotiation, error) {
+			req.Run.Agent = e.Descriptor.Name
+			return c.Negotiate(req, drawbar.RunOptions{})
+		},
+	}.Serve(ctx, app.In, app.Out)
+}
+
+// found returns what this machine has of an agent.
+func found(ctx context.Context, c *drawbar.Client, name string) external.Found {
+	info, err := c.Detect(ctx, name)
+	if err != nil || info == nil {
+		return external.Found{Notes: "it was not detected", Login: adapter.AuthState{Status: adapter.AuthUnknown}}
+	}
+	return external.Found{Installed: info.Installed, Path: info.CLIPath, Version: info.Version, Notes: info.Notes,
+		Login: adapter.AuthState{Status: info.AuthState, Method: info.AuthMethod, Identity: info.AuthIdentity, Details: info.AuthDetails}}
+}
