@@ -37,6 +37,7 @@ import (
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/agentdata/modelcache"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/control"
 	"github.com/drawbar/drawbar/internal/runstore"
@@ -109,7 +110,7 @@ func New(o Options) (*Client, error) {
 		c.registry = catalog.NewRegistry(o.Agents, host)
 	}
 	c.registry.Declare(o.Declared)
-	c.models = Models{registry: c.registry, declared: o.Models}
+	c.models = Models{registry: c.registry, declared: o.Models, host: host, cache: modelcache.In(c.cacheDir())}
 	if o.DefaultAgent != "" {
 		if _, err := c.registry.Get(o.DefaultAgent); err != nil {
 			return nil, err
@@ -242,9 +243,24 @@ func (c *Client) Negotiate(req execution.Request, opts RunOptions) (execution.Ne
 	return agent.New(c.backend(entry)).Negotiate(req, opts.Options), nil
 }
 
+// cacheDir returns the state directory, empty if nothing may be written.
+func (c *Client) cacheDir() string {
+	if c.opts.NoRecord {
+		return ""
+	}
+	if c.opts.StateDir != "" {
+		return c.opts.StateDir
+	}
+	dir, err := runstore.DefaultDir()
+	if err != nil {
+		return "" // reported by what needs the record
+	}
+	return dir
+}
+
 func (c *Client) backend(e catalog.Entry) agent.Backend {
 	d := e.Descriptor
-	return agent.Backend{Name: d.Name, Adapter: e.Adapter, Models: c.models.merge(d.Name, d.Models), DefaultModel: d.DefaultModel, Warning: e.Warning}
+	return agent.Backend{Name: d.Name, Adapter: e.Adapter, Models: c.models.of(d), DefaultModel: d.DefaultModel, Warning: e.Warning}
 }
 
 // prepare resolves the agent and fills in what the request omits.

@@ -2,12 +2,17 @@ package drawbar
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/agentdata/modelcache"
 	"github.com/drawbar/drawbar/internal/base/near"
 )
 
@@ -18,11 +23,36 @@ type ModelDeclaration struct {
 	execution.Model
 }
 
-// Models answers questions about models from the agents' declarations and the client's options. It is safe for
-// concurrent use.
+// ModelSource says who described a model.
+type ModelSource string
+
+// The sources of models. The later ones override the earlier ones, field by field.
+const (
+	ModelBundled    ModelSource = "bundled"       // Drawbar
+	ModelFromAgent  ModelSource = "agent"         // the agent's program, when it was asked last: Models.Refresh
+	ModelConfigured ModelSource = "configuration" // Options.Models
+)
+
+// OfferedModel is a model as an agent offers it.
+type OfferedModel struct {
+	Agent     string `json:"agent"`
+	IsDefault bool   `json:"isDefault,omitempty"`
+	execution.Model
+	// ArgKey and ArgValue choose the model on the command line of the agent's program; they are empty if it is chosen
+	// otherwise.
+	ArgKey      string      `json:"cliArgKey,omitempty"`
+	ArgValue    string      `json:"cliArgValue,omitempty"`
+	Source      ModelSource `json:"source"`                // the last one that described it
+	LastUpdated string      `json:"lastUpdated,omitempty"` // the date of that description; empty for the configuration
+}
+
+// Models answers questions about models: what Drawbar knows of them, what the agents' programs said when they were
+// asked, and what the client's options add. It is safe for concurrent use.
 type Models struct {
 	registry *catalog.Registry
 	declared []ModelDeclaration
+	host     adapter.Host
+	cache    *modelcache.Cache
 }
 
 // List returns the models of an agent. It is empty for an agent whose models are known only at run time.
@@ -31,39 +61,104 @@ func (m Models) List(agentName string) ([]execution.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := m.registry.Models(agentName)
+	return m.of(e.Descriptor), nil
+}
+
+// Offered returns the models of an agent with the source and the age of what is known of them.
+func (m Models) Offered(agentName string) ([]OfferedModel, error) {
+	e, err := m.registry.Get(agentName)
 	if err != nil {
 		return nil, err
 	}
-	return m.merge(e.Descriptor.Name, list), nil
+	return m.offered(e.Descriptor), nil
 }
 
-// merge applies the declarations to an agent's models. The caller owns the returned list.
-func (m Models) merge(agentName string, list []execution.Model) []execution.Model {
-	for _, d := range m.declared {
-		if d.Agent != agentName && d.Agent != "*" {
-			continue
+// of returns an agent's models. The caller owns the list.
+func (m Models) of(d adapter.Descriptor) []execution.Model {
+	offered := m.offered(d)
+	list := make([]execution.Model, len(offered))
+	for i, o := range offered {
+		list[i] = o.Model
+	}
+	return list
+}
+
+func (m Models) offered(d adapter.Descriptor) []OfferedModel {
+	list := []OfferedModel{}
+	add := func(source ModelSource, date string, models ...execution.Model) {
+		for _, model := range models {
+			i := slices.IndexFunc(list, func(have OfferedModel) bool { return have.ID == model.ID })
+			if i < 0 {
+				i = len(list)
+				list = append(list, OfferedModel{Agent: d.Name, Model: execution.Model{ID: model.ID}})
+			}
+			list[i].Model, list[i].Source, list[i].LastUpdated = override(list[i].Model, model), source, date
 		}
-		i := slices.IndexFunc(list, func(have execution.Model) bool { return have.ID == d.ID })
-		if i < 0 {
-			list = append(slices.Clone(list), d.Model)
-			continue
+	}
+	add(ModelBundled, vendormodel.UpdatedOn, d.Clone().Models...)
+	if said := m.cache.Lookup(d.Name); !said.Time.IsZero() {
+		add(ModelFromAgent, said.Time.UTC().Format(time.DateOnly), said.Models...)
+	}
+	for _, own := range m.declared {
+		if own.Agent == d.Name || own.Agent == "*" {
+			add(ModelConfigured, "", own.Model)
 		}
-		list = slices.Clone(list)
-		have := &list[i]
-		have.DisplayName, have.Provider = cmp.Or(d.DisplayName, have.DisplayName), cmp.Or(d.Provider, have.Provider)
-		have.ContextWindow, have.MaxOutputTokens = cmp.Or(d.ContextWindow, have.ContextWindow), cmp.Or(d.MaxOutputTokens, have.MaxOutputTokens)
-		have.Price, have.ThinkingBudget = cmp.Or(d.Price, have.Price), cmp.Or(d.ThinkingBudget, have.ThinkingBudget)
-		have.Successor, have.DeprecatedSince = cmp.Or(d.Successor, have.Successor), cmp.Or(d.DeprecatedSince, have.DeprecatedSince)
-		have.Thinking, have.Deprecated = have.Thinking || d.Thinking, have.Deprecated || d.Deprecated
-		if d.Aliases != nil {
-			have.Aliases = d.Aliases
-		}
-		if d.ThinkingEfforts != nil {
-			have.ThinkingEfforts = d.ThinkingEfforts
+	}
+	for i := range list {
+		o := &list[i]
+		o.Model, o.IsDefault = vendormodel.Describe(o.Model), o.ID == d.DefaultModel
+		if d.ModelFlag != "" {
+			o.ArgKey, o.ArgValue = d.ModelFlag, o.ID
 		}
 	}
 	return list
+}
+
+// override returns a model with what a later description of it states.
+func override(have, with execution.Model) execution.Model {
+	have.DisplayName, have.Provider = cmp.Or(with.DisplayName, have.DisplayName), cmp.Or(with.Provider, have.Provider)
+	have.ContextWindow, have.MaxOutputTokens = cmp.Or(with.ContextWindow, have.ContextWindow), cmp.Or(with.MaxOutputTokens, have.MaxOutputTokens)
+	have.Price, have.ThinkingBudget = cmp.Or(with.Price, have.Price), cmp.Or(with.ThinkingBudget, have.ThinkingBudget)
+	have.Successor, have.DeprecatedSince = cmp.Or(with.Successor, have.Successor), cmp.Or(with.DeprecatedSince, have.DeprecatedSince)
+	have.Protocol, have.Deprecated = cmp.Or(with.Protocol, have.Protocol), have.Deprecated || with.Deprecated
+	have.Abilities = with.Abilities.Or(have.Abilities)
+	if with.Aliases != nil {
+		have.Aliases = with.Aliases
+	}
+	if with.ThinkingEfforts != nil {
+		have.ThinkingEfforts = with.ThinkingEfforts
+	}
+	return have
+}
+
+// refreshTime bounds a program's answer about its models. Some wait for their network first.
+const refreshTime = time.Minute
+
+// Refresh asks an agent's program for its models and keeps the answer, until the next one, for this and later clients
+// with the same state directory. Drawbar itself uses no network. The error is a CAPABILITY_ERROR for an agent whose program
+// lists no models.
+func (m Models) Refresh(ctx context.Context, agentName string) ([]OfferedModel, error) {
+	e, err := m.registry.Get(agentName)
+	if err != nil {
+		return nil, err
+	}
+	name := e.Descriptor.Name
+	lister, ok := adapter.As[adapter.ModelLister](e.Adapter)
+	if !ok {
+		lacks := execution.Errorf(execution.CodeCapability, "%s has no command that lists models without a conversation", name)
+		lacks.Agent, lacks.Capability = name, "models.refresh"
+		return nil, lacks.WithHint("declare models under \"models\" in the configuration: drawbar config schema")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, refreshTime, execution.Errorf(execution.CodeTimeout, "%s did not list its models within %s", name, refreshTime))
+	defer cancel()
+	models, err := lister.ListModels(ctx, m.host)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.cache.Store(name, modelcache.List{Time: time.Now().UTC().Truncate(time.Second), Models: models}); err != nil {
+		return nil, execution.Errorf(execution.CodeInternal, "keep the models of %s: %w", name, err)
+	}
+	return m.offered(e.Descriptor), nil
 }
 
 // Model finds a model of an agent by id or alias. For an unknown model the error lists some known ones.

@@ -66,7 +66,7 @@ func (c *Client) sessionCosts(ctx context.Context, host adapter.Host, q sessions
 	for _, info := range c.registry.List() {
 		if e, err := c.registry.Get(info.Agent); err == nil {
 			if log, ok := adapter.As[adapter.UsageLog](e.Adapter); ok && (q.Agent == "" || q.Agent == info.Agent) {
-				sources = append(sources, usage.Source{Agent: info.Agent, Log: log, Models: c.models.merge(info.Agent, e.Descriptor.Models)})
+				sources = append(sources, usage.Source{Agent: info.Agent, Log: log, Models: c.models.of(e.Descriptor)})
 			}
 		}
 	}

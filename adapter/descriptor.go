@@ -20,6 +20,7 @@ type Descriptor struct {
 	TestedVersions []string // versions tested by the end-to-end suite
 	DefaultModel   string   // empty: the agent chooses
 	Models         []execution.Model
+	ModelFlag      string // flag of the program for a run's model: --model; empty if it is chosen otherwise
 	Config         ConfigSchema
 	Install        []InstallMethod
 	HostSignals    []string          // variables that mark "this process runs inside that agent"; never a login

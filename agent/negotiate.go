@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -75,6 +76,7 @@ func negotiate(caps execution.Capabilities, req execution.Request, s Situation) 
 	n.requirements(caps, req, s)
 	n.options(caps, req, s)
 	n.limits(caps, req, s)
+	n.model(req, s)
 	n.effective(req)
 	return n.conclude()
 }
@@ -226,12 +228,29 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 	}
 }
 
+// model refuses what the request's model is known not to do, whatever the agent does. An unknown ability refuses nothing, and
+// neither does a request without a model: the user's settings may choose another than the agent's default.
+func (n *negotiation) model(req execution.Request, s Situation) {
+	m := execution.FindModel(s.Models, req.Run.Model)
+	if m == nil || req.Run.Model == "" {
+		return
+	}
+	if len(req.Tools) > 0 && execution.Lacks(m.ToolCalling) {
+		n.add(block, execution.ReasonToolUseUnsupported, "tools", "model %s calls no tools, the request has %d", m.ID, len(req.Tools))
+	}
+	if req.Run.ThinkingEffort != "" && execution.Lacks(m.Thinking) {
+		n.add(block, execution.ReasonOther, "thinking", "model %s does not think, so it has no thinking effort", m.ID)
+	}
+	for _, a := range req.Message.Attachments {
+		if strings.HasPrefix(a.MediaType(), "image/") && execution.Lacks(m.ImageInput) {
+			n.add(block, execution.ReasonAttachmentsUnsupported, "imageInput", "model %s reads no images: attachment %s", m.ID, cmp.Or(a.Name, a.FilePath, a.MediaType()))
+		}
+	}
+}
+
 // limits checks sizes and money.
 func (n *negotiation) limits(caps execution.Capabilities, req execution.Request, s Situation) {
-	model := req.Run.Model
-	if model == "" {
-		model = s.DefaultModel
-	}
+	model := cmp.Or(req.Run.Model, s.DefaultModel)
 	if req.Run.MaxBudgetUSD != nil && !caps.Agent.Budget {
 		switch {
 		case model == "":

@@ -268,6 +268,36 @@ func TestEffectiveCapabilities(t *testing.T) {
 	}
 }
 
+// TestNegotiateModel: what a model is known not to do is refused; what nobody states, and another model, is not.
+func TestNegotiateModel(t *testing.T) {
+	t.Parallel()
+	none := execution.Abilities{ToolCalling: new(false), Thinking: new(false), ImageInput: new(false)}
+	s := agent.Situation{Agent: "fake", ToolHandler: true, DefaultModel: "blind", Models: []execution.Model{{ID: "blind", Abilities: none}, {ID: "unstated"},
+		{ID: "able", Abilities: execution.Abilities{ToolCalling: new(true), Thinking: new(true), ImageInput: new(true)}}}}
+	for capability, set := range map[string]func(*execution.Request){
+		"tools":    func(r *execution.Request) { r.Tools = []execution.Tool{{Name: "echo"}} },
+		"thinking": func(r *execution.Request) { r.Run.ThinkingEffort = execution.EffortLow },
+		"imageInput": func(r *execution.Request) {
+			r.Message.Attachments = []execution.Attachment{{Name: "a.png", URL: "https://example.test/a.png"}}
+		},
+	} {
+		for _, model := range []string{"blind", "unstated", "able", "other", ""} {
+			req := request("hi")
+			req.Run.Model = model
+			set(&req)
+			n := agent.Negotiate(at.Capable(), req, s)
+			if n.Supported != (model != "blind") || !n.Supported && (len(n.Reasons) != 1 || n.Reasons[0].Capability != capability || !strings.Contains(n.Reasons[0].Message, "model blind")) {
+				t.Errorf("%s with model %q: %+v", capability, model, n.Reasons)
+			}
+		}
+	}
+	text := request("hi")
+	text.Run.Model, text.Message.Attachments = "blind", []execution.Attachment{{Name: "a.txt", URL: "https://example.test/a.txt"}}
+	if n := agent.Negotiate(at.Capable(), text, s); !n.Supported {
+		t.Errorf("a text for a model without images: %+v", n.Reasons)
+	}
+}
+
 func TestNegotiateIsPure(t *testing.T) {
 	t.Parallel()
 	f := &at.Fake{}

@@ -55,6 +55,7 @@ func EnumValues() map[string][]string {
 	add(m, "SandboxMode", sandboxModes)
 	add(m, "StreamMode", streamModes)
 	add(m, "OutputFormat", outputFormats)
+	add(m, "ModelProtocol", modelProtocols)
 	add(m, "MCPTransport", mcpTransports)
 	add(m, "InvocationMode", invocationModes)
 	add(m, "ContextCategory", contextCategories)

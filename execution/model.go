@@ -2,6 +2,85 @@ package execution
 
 import "strings"
 
+// Model describes one model of an agent. Zero numbers and omitted abilities are unknown.
+type Model struct {
+	ID              string        `json:"modelId"`
+	Aliases         []string      `json:"aliases,omitempty"`
+	DisplayName     string        `json:"displayName,omitempty"`
+	Provider        string        `json:"provider,omitempty"`
+	ContextWindow   int64         `json:"contextWindow,omitempty"`
+	MaxOutputTokens int64         `json:"maxOutputTokens,omitempty"`
+	Protocol        ModelProtocol `json:"protocol,omitempty"`
+	Abilities
+	ThinkingEfforts []ThinkingEffort `json:"thinkingEffortLevels,omitempty"`
+	ThinkingBudget  *TokenRange      `json:"thinkingBudgetRange,omitempty"` // nil if thinking has no token budget, or if unknown
+	Deprecated      bool             `json:"deprecated,omitempty"`
+	DeprecatedSince string           `json:"deprecatedSince,omitempty"` // a date
+	Successor       string           `json:"successorModelId,omitempty"`
+	Price           *Price           `json:"price,omitempty"`
+}
+
+// Abilities are what a model can do. Each is nil if nobody states it: unknown, not false.
+type Abilities struct {
+	Thinking          *bool `json:"supportsThinking,omitempty"`
+	ToolCalling       *bool `json:"supportsToolCalling,omitempty"`
+	ParallelToolCalls *bool `json:"supportsParallelToolCalls,omitempty"`
+	ToolCallStreaming *bool `json:"supportsToolCallStreaming,omitempty"`
+	JSONMode          *bool `json:"supportsJsonMode,omitempty"`
+	StructuredOutput  *bool `json:"supportsStructuredOutput,omitempty"`
+	TextStreaming     *bool `json:"supportsTextStreaming,omitempty"`
+	ThinkingStreaming *bool `json:"supportsThinkingStreaming,omitempty"`
+	ImageInput        *bool `json:"supportsImageInput,omitempty"`
+	ImageOutput       *bool `json:"supportsImageOutput,omitempty"`
+	FileInput         *bool `json:"supportsFileInput,omitempty"` // PDF documents
+}
+
+// Ability is one of a model's abilities by its name.
+type Ability struct {
+	Name  string
+	Value **bool
+}
+
+// All lists the abilities; setting a value changes a.
+func (a *Abilities) All() []Ability {
+	return []Ability{{"thinking", &a.Thinking}, {"tools", &a.ToolCalling}, {"parallel tools", &a.ParallelToolCalls},
+		{"tool streaming", &a.ToolCallStreaming}, {"JSON mode", &a.JSONMode}, {"structured output", &a.StructuredOutput},
+		{"text streaming", &a.TextStreaming}, {"thinking streaming", &a.ThinkingStreaming}, {"image input", &a.ImageInput},
+		{"image output", &a.ImageOutput}, {"file input", &a.FileInput}}
+}
+
+// Or returns a with copies of the abilities of b where a's are unknown.
+func (a Abilities) Or(b Abilities) Abilities {
+	for i, ability := range a.All() {
+		if other := *b.All()[i].Value; *ability.Value == nil && other != nil {
+			*ability.Value = new(*other)
+		}
+	}
+	return a
+}
+
+// Lacks reports whether an ability is known to be missing.
+func Lacks(ability *bool) bool { return ability != nil && !*ability }
+
+// ModelProtocol is the kind of API that serves a model.
+type ModelProtocol string
+
+// The kinds of model APIs.
+const (
+	ProtocolMessages  ModelProtocol = "messages"  // Anthropic's
+	ProtocolResponses ModelProtocol = "responses" // OpenAI's
+	ProtocolChat      ModelProtocol = "chat"      // OpenAI's chat completions
+	ProtocolCustom    ModelProtocol = "custom"    // any other
+)
+
+var modelProtocols = []ModelProtocol{ProtocolMessages, ProtocolResponses, ProtocolChat, ProtocolCustom}
+
+// TokenRange is a range of token counts from Min to Max, inclusive.
+type TokenRange struct {
+	Min int64 `json:"min"`
+	Max int64 `json:"max"`
+}
+
 // FindModel returns the model that a name refers to: by its id or an alias, or by the longest id or alias that
 // the name starts with if only a date or a delivery version follows, as in claude-opus-4-5-20251101 and
 // claude-opus-4-5@20251101. A provider's prefix and a window size at the end are ignored:

@@ -114,26 +114,3 @@ func (p Price) Of(u Usage) *float64 {
 	}
 	return &usd
 }
-
-// Model describes one model of an agent. Zero numbers mean unknown.
-type Model struct {
-	ID              string           `json:"modelId"`
-	Aliases         []string         `json:"aliases,omitempty"`
-	DisplayName     string           `json:"displayName,omitempty"`
-	Provider        string           `json:"provider,omitempty"`
-	ContextWindow   int64            `json:"contextWindow,omitempty"`
-	MaxOutputTokens int64            `json:"maxOutputTokens,omitempty"`
-	Thinking        bool             `json:"supportsThinking,omitempty"`
-	ThinkingEfforts []ThinkingEffort `json:"thinkingEffortLevels,omitempty"`
-	ThinkingBudget  *TokenRange      `json:"thinkingBudgetRange,omitempty"` // nil if thinking has no token budget, or if unknown
-	Deprecated      bool             `json:"deprecated,omitempty"`
-	DeprecatedSince string           `json:"deprecatedSince,omitempty"` // a date
-	Successor       string           `json:"successorModelId,omitempty"`
-	Price           *Price           `json:"price,omitempty"`
-}
-
-// TokenRange is a range of token counts from Min to Max, inclusive.
-type TokenRange struct {
-	Min int64 `json:"min"`
-	Max int64 `json:"max"`
-}

@@ -43,6 +43,17 @@ func testIntegrations(t *testing.T, a adapter.Adapter, dir string) {
 		writePlugins(t, &b, p, "none", adaptertest.RecordedCommands(t, filepath.Join(dir, "plugins", "none")))
 		t.Run("plugins", func(t *testing.T) { adaptertest.Plugins(t, p, recorded) })
 	}
+	if l, ok := adapter.As[adapter.ModelLister](a); ok {
+		recorded := adaptertest.RecordedCommands(t, filepath.Join(dir, "models"))
+		list, err := l.ListModels(t.Context(), recorded.Host(new([]string)))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, m := range list {
+			row(t, &b, "model", m)
+		}
+		t.Run("models", func(t *testing.T) { adaptertest.Models(t, l, recorded) })
+	}
 	golden := filepath.Join(dir, "integrations.golden")
 	want, err := os.ReadFile(golden)
 	switch {

@@ -16,7 +16,7 @@ func attachments(list []execution.Attachment) ([]any, error) {
 func attachment(a execution.Attachment) (any, error) {
 	if isAddress(a) {
 		source := map[string]any{"type": "url", "url": a.URL}
-		switch cliagent.MediaOf(cliagent.MediaType(a)) {
+		switch cliagent.MediaOf(a.MediaType()) {
 		case cliagent.MediaImage:
 			return map[string]any{"type": "image", "source": source}, nil
 		case cliagent.MediaPDF:
@@ -45,7 +45,7 @@ func attachment(a execution.Attachment) (any, error) {
 
 // isAddress reports whether the model API has to download the attachment.
 func isAddress(a execution.Attachment) bool {
-	_, _, inline := cliagent.DataURL(a.URL)
+	_, _, inline := execution.DataURL(a.URL)
 	return a.URL != "" && !inline
 }
 

@@ -35,6 +35,7 @@ func Descriptor() adapter.Descriptor {
 		MinVersion:     "2.1.197",
 		TestedVersions: []string{"2.1.329"},
 		Models:         models(),
+		ModelFlag:      modelFlag,
 		Config:         configSchema(),
 		Install: []adapter.InstallMethod{
 			{Platform: "all", Type: "npm", Package: "@anthropic-ai/claude-code", Command: install, PrerequisiteCheck: "npm --version",
@@ -61,6 +62,7 @@ type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
 	declared.Of[declares]
+	declared.ModelsOf[declares]
 	declared.SearchOf[declares]
 }
 
@@ -74,7 +76,7 @@ func (declares) Table() *declared.Table { return &table }
 
 var table = declared.Table{
 	Agent: name, Command: "claude", Home: home, Project: ".claude",
-	Model:  declared.Setting("ANTHROPIC_MODEL", home, "settings.json", "model"),
+	Model: declared.Setting("ANTHROPIC_MODEL", home, "settings.json", "model"), Models: &modelList,
 	Skills: declared.Folders{Suffix: ".md"}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 

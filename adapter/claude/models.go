@@ -1,6 +1,16 @@
 package claude
 
-import "github.com/drawbar/drawbar/execution"
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// modelFlag chooses the model of a run.
+const modelFlag = "--model"
 
 var efforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 
@@ -25,12 +35,23 @@ func models() []execution.Model {
 
 func model(id, display string, window, output int64, p *execution.Price, aliases ...string) execution.Model {
 	return execution.Model{ID: id, DisplayName: display, Aliases: aliases, Provider: "anthropic", ContextWindow: window, MaxOutputTokens: output,
-		Thinking: true, ThinkingEfforts: append([]execution.ThinkingEffort(nil), efforts...), Price: p}
+		Protocol: execution.ProtocolMessages, Abilities: execution.Abilities{Thinking: new(true)},
+		ThinkingEfforts: append([]execution.ThinkingEffort(nil), efforts...), Price: p}
 }
 
 func withoutEffort(m execution.Model) execution.Model {
 	m.ThinkingEfforts = nil
 	return m
+}
+
+// effortless are the models without thinking efforts.
+func effortless() (ids []string) {
+	for _, m := range models() {
+		if m.ThinkingEfforts == nil {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
 }
 
 func price(input, output, cacheRead, cacheWrite float64) *execution.Price {
@@ -41,5 +62,41 @@ func price(input, output, cacheRead, cacheWrite float64) *execution.Price {
 // budgeted are the models with a thinking budget in tokens. Later ones decide by effort.
 var budgeted = []string{"claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"}
 
-// effortless are the models without thinking efforts.
-var effortless = []string{"claude-sonnet-4-5", "claude-haiku-4-5"}
+// modelList is what Claude Code offers the account that is logged in. It answers a client's first request with it; no prompt follows.
+var modelList = declared.ModelTable{
+	Args:  []string{"--print", "--input-format=stream-json", "--output-format=stream-json", "--verbose", "--no-session-persistence", "--strict-mcp-config"},
+	Env:   map[string]string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+	Stdin: `{"type":"control_request","request_id":"models","request":{"subtype":"initialize"}}` + "\n",
+	Rows: func(said adapter.SpawnOutcome) (list []execution.Model, err error) {
+		var reply struct {
+			Type     string
+			Response struct {
+				Response struct {
+					Models []struct {
+						Value, ResolvedModel     string
+						SupportedEffortLevels    []string
+						SupportsAdaptiveThinking *bool
+					}
+				}
+			}
+		}
+		for line := range strings.Lines(said.Stdout) {
+			if err = json.Unmarshal([]byte(line), &reply); err == nil && reply.Type == "control_response" {
+				break
+			}
+		}
+		for _, m := range reply.Response.Response.Models {
+			if m.Value == "default" { // another name of one of them
+				continue
+			}
+			one := execution.Model{ID: m.Value, Provider: "anthropic", Protocol: execution.ProtocolMessages,
+				ThinkingEfforts: declared.Efforts(m.SupportedEffortLevels)}
+			if m.ResolvedModel != "" && m.ResolvedModel != m.Value {
+				one.ID, one.Aliases = m.ResolvedModel, []string{m.Value}
+			}
+			one.Thinking = m.SupportsAdaptiveThinking
+			list = append(list, one)
+		}
+		return list, err
+	},
+}

@@ -19,7 +19,7 @@ func negotiate(req execution.Request) []execution.Reason {
 		reasons.Add(execution.SeverityWarning, "thinkingBudgetTokens",
 			"%s thinks as much as it finds right; claude passes a budget on to %s only", which, strings.Join(budgeted, ", "))
 	}
-	if run.ThinkingEffort != "" && run.ThinkingBudgetTokens == 0 && oneOfModels(run.Model, effortless) {
+	if run.ThinkingEffort != "" && run.ThinkingBudgetTokens == 0 && oneOfModels(run.Model, effortless()) {
 		reasons.Add(execution.SeverityWarning, "thinking", "model %s has no thinking effort; it is ignored", run.Model)
 	}
 	if run.ThinkingEffort != "" && run.ThinkingBudgetTokens > 0 {
@@ -37,10 +37,10 @@ func negotiate(req execution.Request) []execution.Reason {
 		}
 	}
 	for i, a := range req.Message.Attachments {
-		switch kind := cliagent.MediaOf(cliagent.MediaType(a)); {
+		switch kind := cliagent.MediaOf(a.MediaType()); {
 		case kind == cliagent.MediaOther || kind == cliagent.MediaAudio:
 			reasons.Refuse(i,
-				"attachment %s: claude takes PNG, JPEG, GIF and WebP images, PDF and text, no %s", cliagent.AttachmentTitle(a, i), cliagent.MediaType(a))
+				"attachment %s: claude takes PNG, JPEG, GIF and WebP images, PDF and text, no %s", cliagent.AttachmentTitle(a, i), a.MediaType())
 		case isAddress(a) && kind != cliagent.MediaImage && kind != cliagent.MediaPDF:
 			reasons.Refuse(i,
 				"claude takes a URL of an image or a PDF only; state the mimeType if the name does not tell")

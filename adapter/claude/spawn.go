@@ -44,7 +44,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 		args = append(args, "--allowedTools="+allowed)
 	}
 	if run.Model != "" {
-		args = append(args, "--model="+run.Model)
+		args = append(args, modelFlag+"="+run.Model)
 	}
 	if run.ThinkingEffort != "" && run.ThinkingBudgetTokens == 0 {
 		args = append(args, "--effort="+string(run.ThinkingEffort))

@@ -106,7 +106,7 @@ func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
 		}
 		p.simple(c, id, toolGenerate, object(member{"prompt", v.RevisedPrompt}), v.SavedPath, &v, completed, o)
 		if path := v.SavedPath.Str(); completed && path != "" {
-			t := cliagent.MediaType(execution.Attachment{FilePath: path})
+			t := execution.Attachment{FilePath: path}.MediaType()
 			if t == "" {
 				t = "image/png"
 			}

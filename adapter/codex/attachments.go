@@ -30,7 +30,7 @@ func parts(list []execution.Attachment) ([]part, error) {
 }
 
 func attachment(a execution.Attachment) (part, error) {
-	mediaType := cliagent.MediaType(a)
+	mediaType := a.MediaType()
 	kind := cliagent.MediaOf(mediaType)
 	if !accepted(kind) {
 		return part{}, fmt.Errorf("%s has the media type %s; codex takes %s", cliagent.AttachmentName(a), mediaType, takes)

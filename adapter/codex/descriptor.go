@@ -56,6 +56,7 @@ type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
 	declared.Of[declares]
+	declared.ModelsOf[declares]
 	declared.SearchOf[declares]
 }
 
@@ -73,6 +74,7 @@ var table = declared.Table{
 		data, _ := home.Read(h, "config.toml") // by default Codex chooses
 		return topLevelText(data, "model")
 	},
+	Models: &modelList,
 	Skills: declared.Folders{Suffix: ".toml", Also: []string{".agents"}, Note: trusted}, Hooks: &hooks, Plugins: &plugins, Login: &login,
 }
 

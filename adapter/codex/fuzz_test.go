@@ -141,3 +141,5 @@ func FuzzAppServer(f *testing.F) {
 func FuzzHooks(f *testing.F) { adaptertest.FuzzHooks(f, Adapter{}) }
 
 func FuzzPlugins(f *testing.F) { adaptertest.FuzzPlugins(f, Adapter{}) }
+
+func FuzzModels(f *testing.F) { adaptertest.FuzzModels(f, Adapter{}) }

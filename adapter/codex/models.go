@@ -1,8 +1,11 @@
 package codex
 
 import (
+	"encoding/json"
 	"slices"
 
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -10,8 +13,8 @@ import (
 var efforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 
 func model(id, name string, window int64, price *execution.Price) execution.Model {
-	return execution.Model{ID: id, DisplayName: name, Provider: "openai", ContextWindow: window, Thinking: true,
-		ThinkingEfforts: slices.Clone(efforts), Price: price}
+	return execution.Model{ID: id, DisplayName: name, Provider: "openai", ContextWindow: window,
+		Protocol: execution.ProtocolResponses, Abilities: execution.Abilities{Thinking: new(true)}, ThinkingEfforts: slices.Clone(efforts), Price: price}
 }
 
 func price(input, output, cacheRead float64) *execution.Price {
@@ -58,3 +61,37 @@ func effortWord(e execution.ThinkingEffort, model string) string {
 	}
 	return "xhigh"
 }
+
+// modelList is Codex's catalogue for the account that is logged in, else the one that it contains.
+var modelList = declared.ModelTable{Args: []string{"debug", "models"}, Rows: func(said adapter.SpawnOutcome) (list []execution.Model, err error) {
+	var found struct {
+		Models []struct {
+			Slug, Visibility string
+			DisplayName      string                    `json:"display_name"`
+			ContextWindow    float64                   `json:"context_window"`
+			Input            []string                  `json:"input_modalities"`
+			Levels           []struct{ Effort string } `json:"supported_reasoning_levels"`
+			Upgrade          *struct{ Model string }
+		}
+	}
+	err = json.Unmarshal([]byte(said.Stdout), &found)
+	for _, m := range found.Models {
+		if m.Visibility != "list" {
+			continue
+		}
+		one := model(m.Slug, m.DisplayName, declared.Tokens(m.ContextWindow), nil)
+		var efforts []string
+		for _, l := range m.Levels {
+			efforts = append(efforts, l.Effort)
+		}
+		one.ThinkingEfforts, one.Thinking = declared.Efforts(efforts), new(len(efforts) > 0)
+		if len(m.Input) > 0 {
+			one.ImageInput = new(slices.Contains(m.Input, "image"))
+		}
+		if m.Upgrade != nil && m.Upgrade.Model != "" {
+			one = succeeded(one, m.Upgrade.Model)
+		}
+		list = append(list, one)
+	}
+	return list, err
+}}

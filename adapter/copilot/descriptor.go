@@ -33,6 +33,7 @@ func Descriptor() adapter.Descriptor {
 		MinVersion:     "1.0.102",
 		TestedVersions: []string{"1.0.102"},
 		Models:         models(),
+		ModelFlag:      modelFlag,
 		Config:         configSchema(),
 		Install: []adapter.InstallMethod{
 			{Platform: "all", Type: "npm", Package: "@github/copilot", Command: install, PrerequisiteCheck: "npm --version",

@@ -7,6 +7,9 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
+// modelFlag chooses the model of a run.
+const modelFlag = "--model"
+
 var efforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 
 // ids are the models in the help of Copilot CLI 1.0.102. GitHub tells only logged-in users which of them an account
@@ -23,7 +26,7 @@ var makers = []struct{ prefix, provider string }{{"claude-", "anthropic"}, {"gpt
 func models() []execution.Model {
 	list := make([]execution.Model, 0, len(ids)+1)
 	for _, id := range ids {
-		m := execution.Model{ID: id, DisplayName: id, Thinking: true, ThinkingEfforts: slices.Clone(efforts)}
+		m := execution.Model{ID: id, DisplayName: id, Abilities: execution.Abilities{Thinking: new(true)}, ThinkingEfforts: slices.Clone(efforts)}
 		for _, maker := range makers {
 			if strings.HasPrefix(id, maker.prefix) {
 				m.Provider = maker.provider

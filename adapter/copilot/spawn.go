@@ -49,7 +49,7 @@ func complete(l *cliagent.Launch, inv *cliagent.Invocation) error {
 	}
 	inv.Args = append(inv.Args, permissions(l.Request)...)
 	if run.Model != "" {
-		inv.Args = append(inv.Args, "--model="+run.Model)
+		inv.Args = append(inv.Args, modelFlag+"="+run.Model)
 	}
 	if run.ThinkingEffort != "" {
 		inv.Args = append(inv.Args, "--reasoning-effort="+string(run.ThinkingEffort))

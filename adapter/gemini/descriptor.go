@@ -32,6 +32,7 @@ func Descriptor() adapter.Descriptor {
 		MinVersion:     "0.61.0",
 		TestedVersions: []string{"0.61.0"},
 		Models:         models(),
+		ModelFlag:      modelFlag,
 		Config:         configSchema(),
 		Install: []adapter.InstallMethod{
 			{Platform: "all", Type: "npm", Package: "@google/gemini-cli", Command: install, PrerequisiteCheck: "npm --version",

@@ -6,6 +6,9 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
+// modelFlag chooses the model of a run.
+const modelFlag = "--model"
+
 // window and output are the context window that Gemini CLI assumes for every Gemini model, and Google's output limit
 // for all of them.
 const (
@@ -20,7 +23,8 @@ const (
 // 200,000 tokens, and the price of Gemini 3.8 Flash is introductory.
 func models() []execution.Model {
 	return []execution.Model{
-		{ID: "auto", Aliases: []string{"auto-gemini-3"}, DisplayName: "Auto", Provider: "google", ContextWindow: window, MaxOutputTokens: outputLimit},
+		{ID: "auto", Aliases: []string{"auto-gemini-3"}, DisplayName: "Auto", Provider: "google", ContextWindow: window, MaxOutputTokens: outputLimit,
+			Protocol: execution.ProtocolCustom},
 		model("gemini-3.1-pro-preview", "Gemini 3.1 Pro", nil, "gemini-3.1-pro-preview-customtools"),
 		model("gemini-3-pro-preview", "Gemini 3 Pro", nil, "pro"),
 		model("gemini-3.8-flash", "Gemini 3.8 Flash", nil),
@@ -31,14 +35,15 @@ func models() []execution.Model {
 		model("gemini-2.5-pro", "Gemini 2.5 Pro", nil, "auto-gemini-2.5"),
 		model("gemini-2.5-flash", "Gemini 2.5 Flash", price(0.3, 2.5, 0.03)),
 		model("gemini-2.5-flash-lite", "Gemini 2.5 Flash-Lite", price(0.1, 0.4, 0.01)),
-		{ID: "gemma-4-31b-it", DisplayName: "Gemma 4 31B", Provider: "google", ContextWindow: gemmaWindow},
-		{ID: "gemma-4-26b-a4b-it", DisplayName: "Gemma 4 26B A4B", Provider: "google", ContextWindow: gemmaWindow},
+		{ID: "gemma-4-31b-it", DisplayName: "Gemma 4 31B", Provider: "google", ContextWindow: gemmaWindow, Protocol: execution.ProtocolCustom},
+		{ID: "gemma-4-26b-a4b-it", DisplayName: "Gemma 4 26B A4B", Provider: "google", ContextWindow: gemmaWindow, Protocol: execution.ProtocolCustom},
 	}
 }
 
 // model returns a Gemini model. All of them think; the effort cannot be set for one run.
 func model(id, display string, p *execution.Price, aliases ...string) execution.Model {
-	return execution.Model{ID: id, Aliases: aliases, DisplayName: display, Provider: "google", ContextWindow: window, MaxOutputTokens: outputLimit, Thinking: true, Price: p}
+	return execution.Model{ID: id, Aliases: aliases, DisplayName: display, Provider: "google", ContextWindow: window, MaxOutputTokens: outputLimit,
+		Protocol: execution.ProtocolCustom, Abilities: execution.Abilities{Thinking: new(true)}, Price: p}
 }
 
 func price(input, output, cacheRead float64) *execution.Price {

@@ -56,7 +56,7 @@ func options(l *cliagent.Launch) []string {
 		args = append(args, "--policy="+file, "--admin-policy="+file)
 	}
 	if req.Run.Model != "" {
-		args = append(args, "--model="+req.Run.Model)
+		args = append(args, modelFlag+"="+req.Run.Model)
 	}
 	return args
 }

@@ -32,6 +32,8 @@ func TestConfig(t *testing.T) {
 
 func FuzzPlugins(f *testing.F) { adaptertest.FuzzPlugins(f, Adapter{}) }
 
+func FuzzModels(f *testing.F) { adaptertest.FuzzModels(f, Adapter{}) }
+
 func sessionSubject() adaptertest.SessionSubject {
 	return adaptertest.SessionSubject{Store: sessions, Home: "testdata/session", Variable: "PI_CODING_AGENT_DIR", Below: ".omp/agent"}
 }

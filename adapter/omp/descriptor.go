@@ -43,6 +43,7 @@ type Adapter struct {
 	declared.SkillsOf[declares]
 	declared.PluginsOf[declares]
 	declared.LoginsOf[declares]
+	declared.ModelsOf[declares]
 }
 
 // home is the folder of the settings, logins and sessions.
@@ -55,7 +56,7 @@ func (declares) Table() *declared.Table { return &table }
 
 var table = declared.Table{
 	Agent: name, Command: name, Home: home, Project: ".omp",
-	Model:   declared.Setting("", home, "config.yml", "modelRoles", "default"),
+	Model: declared.Setting("", home, "config.yml", "modelRoles", "default"), Models: &models,
 	Skills:  declared.Folders{Suffix: ".md", Also: []string{".agents", ".agent"}, AlsoProject: []string{".claude"}},
 	Plugins: &plugins, Login: &login,
 }

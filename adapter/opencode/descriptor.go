@@ -39,6 +39,7 @@ type Adapter struct {
 	sessionfile.Store
 	declared.SkillsOf[declares]
 	declared.LoginsOf[declares]
+	declared.ModelsOf[declares]
 }
 
 // New returns the adapter; zero options are for a normal program.
@@ -54,7 +55,7 @@ func (declares) Table() *declared.Table { return &table }
 var (
 	// home is where OpenCode keeps its settings.
 	home  = declared.Dir{Default: ".config/opencode", Variable: "XDG_CONFIG_HOME", Below: "opencode"}
-	table = declared.Table{Agent: name, Command: "opencode", Home: home, Project: ".opencode", Model: configuredModel, Login: &login,
+	table = declared.Table{Agent: name, Command: "opencode", Home: home, Project: ".opencode", Model: configuredModel, Models: &models, Login: &login,
 		Skills: declared.Folders{Suffix: ".md", Also: []string{".claude", ".agents"}}}
 )
 

@@ -43,3 +43,5 @@ func TestServerTool(t *testing.T) {
 		t.Error("a path is no tool")
 	}
 }
+
+func FuzzModels(f *testing.F) { adaptertest.FuzzModels(f, Adapter{}) }

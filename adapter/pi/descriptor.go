@@ -40,6 +40,7 @@ func Descriptor() adapter.Descriptor {
 		// The package had another name before, and records without the reason of a message's end.
 		MinVersion:     "0.87.1",
 		TestedVersions: []string{"0.87.1"},
+		ModelFlag:      modelFlag,
 		Config:         configSchema(),
 		Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Package: "@earendil-works/pi-coding-agent", Command: install,
 			PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node", MinVersion: neededNode}},
@@ -60,6 +61,7 @@ type Adapter struct {
 	declared.SkillsOf[declares]
 	declared.PluginsOf[declares]
 	declared.LoginsOf[declares]
+	declared.ModelsOf[declares]
 }
 
 // home is the folder of Pi's settings, logins and sessions.
@@ -74,7 +76,7 @@ func (declares) Table() *declared.Table { return &table }
 
 var table = declared.Table{
 	Agent: name, Command: "pi", Home: home, Project: ".pi",
-	Model:   declared.Setting("", home, settingsFile, "defaultModel"),
+	Model: declared.Setting("", home, settingsFile, "defaultModel"), Models: &models,
 	Skills:  declared.Folders{Also: []string{".agents"}, Note: "pi reads it in folders that the user trusts"},
 	Plugins: &plugins, Login: &login,
 }

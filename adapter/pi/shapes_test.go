@@ -21,3 +21,5 @@ func TestConfig(t *testing.T) {
 }
 
 func FuzzPlugins(f *testing.F) { adaptertest.FuzzPlugins(f, Adapter{}) }
+
+func FuzzModels(f *testing.F) { adaptertest.FuzzModels(f, Adapter{}) }

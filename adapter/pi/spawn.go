@@ -26,7 +26,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 		args = append(args, "--no-session")
 	}
 	if run.Model != "" {
-		args = append(args, "--model", run.Model)
+		args = append(args, modelFlag, run.Model)
 	}
 	if run.ThinkingEffort != "" {
 		args = append(args, "--thinking", string(run.ThinkingEffort))

@@ -39,6 +39,7 @@ func Descriptor() adapter.Descriptor {
 		MinVersion:     "0.15.10",
 		TestedVersions: []string{"0.24.4"},
 		Models:         models(),
+		ModelFlag:      modelFlag,
 		Config:         configSchema(),
 		Install: []adapter.InstallMethod{
 			{Platform: "all", Type: "npm", Package: "@qwen-code/qwen-code", Command: install, PrerequisiteCheck: "npm --version",

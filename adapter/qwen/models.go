@@ -2,6 +2,9 @@ package qwen
 
 import "github.com/drawbar/drawbar/execution"
 
+// modelFlag chooses the model of a run.
+const modelFlag = "--model"
+
 // tiers are the thinking efforts that Qwen Code offers for unknown models.
 var tiers = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 
@@ -35,18 +38,19 @@ func models() []execution.Model {
 }
 
 func model(id, display string, window, output int64, aliases ...string) execution.Model {
-	return execution.Model{ID: id, DisplayName: display, Aliases: aliases, Provider: "alibaba", ContextWindow: window, MaxOutputTokens: output}
+	return execution.Model{ID: id, DisplayName: display, Aliases: aliases, Provider: "alibaba", ContextWindow: window, MaxOutputTokens: output,
+		Protocol: execution.ProtocolChat}
 }
 
 // thinks returns a model with optional thinking without efforts.
 func thinks(m execution.Model) execution.Model {
-	m.Thinking = true
+	m.Thinking = new(true)
 	return m
 }
 
 // graded returns a model with two of the thinking efforts, and a default above them that no effort stands for.
 func graded(m execution.Model) execution.Model {
-	m.Thinking, m.ThinkingEfforts = true, []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium}
+	m.Thinking, m.ThinkingEfforts = new(true), []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium}
 	return m
 }
 

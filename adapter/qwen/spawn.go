@@ -24,7 +24,7 @@ func twoWay(req execution.Request) bool {
 
 // isText reports whether an attachment can be part of the prompt.
 func isText(a execution.Attachment) bool {
-	return cliagent.MediaOf(cliagent.MediaType(a)) == cliagent.MediaText
+	return cliagent.MediaOf(a.MediaType()) == cliagent.MediaText
 }
 
 // noSession refuses an invalid session id: Qwen treats other strings as a session's title.
@@ -85,7 +85,7 @@ func commonArgs(req execution.Request) []string {
 		args = append(args, "--allowed-tools="+allowed)
 	}
 	if run.Model != "" {
-		args = append(args, "--model="+run.Model)
+		args = append(args, modelFlag+"="+run.Model)
 	}
 	if run.NoSession {
 		args = append(args, "--chat-recording=false")

@@ -16,6 +16,7 @@ var mayName = map[string]string{
 	"internal/governed/governance/dispatch.go": "words of the protocol",
 	"adapter/adaptertest/play.go":              "names of agents that are not asked for",
 	"internal/cli/demo/":                       "the agent of the demonstration speaks as a real one does",
+	"adapter/kit/vendormodel/":                 "names of vendors' models, which agents are named after",
 	"adapter/acp/":                             "programs that speak the protocol, and members of their answers",
 }
 

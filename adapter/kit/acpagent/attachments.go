@@ -54,8 +54,8 @@ func readAttachments(agent string, list []execution.Attachment) ([]attachment, e
 }
 
 func readAttachment(a execution.Attachment, i int) (attachment, error) {
-	r := attachment{title: cliagent.AttachmentTitle(a, i), mime: cliagent.MediaType(a)}
-	if _, _, inline := cliagent.DataURL(a.URL); a.URL != "" && !inline {
+	r := attachment{title: cliagent.AttachmentTitle(a, i), mime: a.MediaType()}
+	if _, _, inline := execution.DataURL(a.URL); a.URL != "" && !inline {
 		if strings.HasPrefix(strings.ToLower(a.URL), "data:") {
 			return r, fmt.Errorf("%s is a data: URL without base64 content", r.title)
 		}

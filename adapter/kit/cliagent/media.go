@@ -5,14 +5,10 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
-	"mime"
-	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/execution"
@@ -40,53 +36,6 @@ var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 var textTypes = []string{"application/json", "application/xml", "application/yaml", "application/x-yaml",
 	"application/toml", "application/javascript", "application/typescript", "application/sql",
 	"application/x-sh", "application/x-ndjson", "application/jsonl", "application/graphql", "image/svg+xml"}
-
-// mediaExtensions are types that the content does not reveal, or that need not be read from it.
-var mediaExtensions = sync.OnceValue(func() map[string]string {
-	return map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
-		".pdf": "application/pdf", ".txt": "text/plain", ".md": "text/plain", ".csv": "text/plain", ".tsv": "text/plain", ".json": "text/plain",
-		".jsonl": "text/plain", ".xml": "text/plain", ".html": "text/plain", ".htm": "text/plain", ".css": "text/plain", ".svg": "text/plain",
-		".yaml": "text/plain", ".yml": "text/plain", ".toml": "text/plain", ".ini": "text/plain", ".log": "text/plain", ".diff": "text/plain",
-		".patch": "text/plain", ".sql": "text/plain", ".sh": "text/plain", ".go": "text/plain", ".py": "text/plain", ".js": "text/plain",
-		".ts": "text/plain", ".tsx": "text/plain", ".jsx": "text/plain", ".java": "text/plain", ".c": "text/plain", ".h": "text/plain",
-		".cpp": "text/plain", ".rs": "text/plain", ".rb": "text/plain", ".php": "text/plain", ".swift": "text/plain", ".kt": "text/plain",
-		".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".heic": "image/heic", ".mp3": "audio/mpeg", ".wav": "audio/wav",
-		".mp4": "video/mp4", ".mov": "video/quicktime", ".zip": "application/zip", ".gz": "application/gzip", ".docx": "application/msword",
-		".xlsx": "application/vnd.ms-excel", ".exe": "application/octet-stream"}
-})
-
-// MediaType returns the media type that an attachment states or its file name implies, empty if unknown. It reads
-// nothing.
-func MediaType(a execution.Attachment) string {
-	if a.MimeType != "" {
-		return plainType(a.MimeType)
-	}
-	if t, _, ok := DataURL(a.URL); ok {
-		return t
-	}
-	for _, name := range []string{a.Name, a.FilePath, urlPath(a.URL)} {
-		if t := mediaExtensions()[strings.ToLower(path.Ext(filepath.ToSlash(name)))]; t != "" {
-			return t
-		}
-	}
-	return ""
-}
-
-// plainType returns a media type without its parameters.
-func plainType(s string) string {
-	if t, _, err := mime.ParseMediaType(s); err == nil {
-		return t
-	}
-	return strings.ToLower(strings.TrimSpace(s))
-}
-
-func urlPath(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	return u.Path
-}
 
 // MediaOf returns the kind of a media type.
 func MediaOf(mediaType string) Media {
@@ -124,21 +73,6 @@ func SniffMedia(data []byte) string {
 	return "application/octet-stream"
 }
 
-// DataURL splits a data: URL with base64 content; ok is false for anything else.
-func DataURL(raw string) (mediaType, content string, ok bool) {
-	if len(raw) < 5 || !strings.EqualFold(raw[:5], "data:") {
-		return "", "", false
-	}
-	head, content, ok := strings.Cut(raw[5:], ",")
-	if !ok {
-		return "", "", false
-	}
-	if head, ok = strings.CutSuffix(head, ";base64"); !ok {
-		return "", "", false
-	}
-	return plainType(head), content, true
-}
-
 // MakeDataURL returns content as a data: URL.
 func MakeDataURL(mediaType string, data []byte) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data)
@@ -146,7 +80,7 @@ func MakeDataURL(mediaType string, data []byte) string {
 
 // AttachmentName returns the name of an attachment, or of its file, for the model.
 func AttachmentName(a execution.Attachment) string {
-	return cmp.Or(a.Name, filepath.Base(cmp.Or(a.FilePath, urlPath(a.URL), "attachment")))
+	return cmp.Or(a.Name, filepath.Base(cmp.Or(a.FilePath, a.URLPath(), "attachment")))
 }
 
 // AttachmentContent returns the content of an attachment that is a file, base64 or a data: URL, at most MaxAttachment
@@ -155,7 +89,7 @@ func AttachmentContent(a execution.Attachment) ([]byte, error) {
 	encoded := a.Base64
 	switch {
 	case a.URL != "":
-		_, inline, ok := DataURL(a.URL)
+		_, inline, ok := execution.DataURL(a.URL)
 		if !ok {
 			return nil, fmt.Errorf("it is the URL of a file; give the file itself, base64 or a data: URL")
 		}
@@ -205,7 +139,7 @@ func ReadAttachment(a execution.Attachment) (Attached, error) {
 	if err != nil {
 		return Attached{}, err
 	}
-	r := Attached{Title: AttachmentName(a), MediaType: MediaType(a), Data: data}
+	r := Attached{Title: AttachmentName(a), MediaType: a.MediaType(), Data: data}
 	if MediaOf(r.MediaType) == MediaUnknown {
 		r.MediaType = SniffMedia(data)
 	}

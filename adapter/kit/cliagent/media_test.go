@@ -33,7 +33,7 @@ func TestMediaType(t *testing.T) {
 		{"binary", execution.Attachment{FilePath: "/a.exe"}, "application/octet-stream", MediaUnknown},
 		{"nothing", execution.Attachment{FilePath: "/Makefile"}, "", MediaUnknown},
 	} {
-		got := MediaType(tt.a)
+		got := tt.a.MediaType()
 		if kind := MediaOf(got); got != tt.want || kind != tt.kind {
 			t.Errorf("%s: got %q, %q, want %q, %q", tt.name, got, kind, tt.want, tt.kind)
 		}

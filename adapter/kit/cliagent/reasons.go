@@ -35,8 +35,8 @@ func (r *Reasons) Add(severity execution.Severity, capability, format string, ar
 // the others for the message.
 func (r *Reasons) Attachments(agent, accepts string, list []execution.Attachment, refused func(Media, string) bool) {
 	for i, a := range list {
-		_, _, inline := DataURL(a.URL)
-		switch t := MediaType(a); {
+		_, _, inline := execution.DataURL(a.URL)
+		switch t := a.MediaType(); {
 		case refused(MediaOf(t), t):
 			r.Refuse(i, "attachment %s: %s accepts %s, no %s", AttachmentTitle(a, i), agent, accepts, t)
 		case a.URL != "" && !inline:

@@ -16,23 +16,25 @@ import (
 // maxPluginID bounds the name of a plugin, which may be a path or a URL.
 const maxPluginID = 1024
 
-// pluginCommand runs an agent's plugin command, without a shell and without questions to a person. An error includes
-// its output.
-func pluginCommand(ctx context.Context, h adapter.Host, agent, command string, env map[string]string, args ...string) (adapter.SpawnOutcome, error) {
-	path, err := h.LookPath(command)
+// command runs a command of an agent, without a shell and without questions to a person. An error has the code and includes
+// the output.
+func command(ctx context.Context, h adapter.Host, agent string, code execution.ErrorCode, r adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
+	program := r.Command
+	path, err := h.LookPath(program)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return adapter.SpawnOutcome{}, &execution.Error{Code: execution.CodeAgentNotInstalled, Agent: agent, Cause: err,
-				Message: fmt.Sprintf("%s is not installed: command %q not found on PATH", agent, command), Hint: "drawbar agents install " + agent}
+				Message: fmt.Sprintf("%s is not installed: command %q not found on PATH", agent, program), Hint: "drawbar agents install " + agent}
 		}
 		return adapter.SpawnOutcome{}, execution.Errorf(execution.CodeSpawn, "find %s: %w", agent, err)
 	}
-	out, err := h.Spawn(ctx, adapter.SpawnRequest{Command: path, Args: args, Env: env})
+	r.Command = path
+	out, err := h.Spawn(ctx, r)
 	if err != nil {
-		return out, execution.Errorf(execution.CodePlugin, "%s %s: %w", command, strings.Join(args, " "), err)
+		return out, execution.Errorf(code, "%s %s: %w", program, strings.Join(r.Args, " "), err)
 	}
 	if out.Code != 0 {
-		e := execution.Errorf(execution.CodePlugin, "%s %s ended with exit code %d: %s", command, strings.Join(args, " "), out.Code,
+		e := execution.Errorf(code, "%s %s ended with exit code %d: %s", program, strings.Join(r.Args, " "), out.Code,
 			cmp.Or(lastLines(out.Stderr), lastLines(out.Stdout), "no output"))
 		e.Agent = agent
 		return out, e

@@ -28,7 +28,7 @@ type Run func(args ...string) (adapter.SpawnOutcome, error)
 
 func (t *Table) run(ctx context.Context, h adapter.Host) Run {
 	return func(args ...string) (adapter.SpawnOutcome, error) {
-		return pluginCommand(ctx, h, t.Agent, t.Command, t.Plugins.Env, args...)
+		return command(ctx, h, t.Agent, execution.CodePlugin, adapter.SpawnRequest{Command: t.Command, Args: args, Env: t.Plugins.Env})
 	}
 }
 

@@ -15,6 +15,7 @@ type Table struct {
 	Home    Dir    // folder of the user's settings
 	Project string // folder of a project's settings: .claude
 	Model   Model
+	Models  *ModelTable // the command that lists models, nil for none
 	// Note returns a warning about an installation of a version, empty for none; it may be nil.
 	Note    Note
 	Skills  Folders

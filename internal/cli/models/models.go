@@ -2,26 +2,25 @@
 package models
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 )
 
-type row struct {
-	Agent     string `json:"agent"`
-	IsDefault bool   `json:"isDefault,omitempty"`
-	execution.Model
-}
-
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
-	const long = "List the models that agents declare and that the configuration adds. Other model ids are passed to the agent unchanged; their price is unknown, never free."
+	const long = "List the models that Drawbar knows, that the agents' programs listed when they were last asked (drawbar models refresh), " +
+		"and that the configuration adds. Other model ids are passed to the agent unchanged; their price is unknown, never free."
 	cmd := &cobra.Command{
 		Use: "models [AGENT]", Long: long,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
@@ -30,7 +29,12 @@ func New(app *cli.App) *cobra.Command {
 	cmd.AddCommand(
 		&cobra.Command{Use: "list [AGENT]", Short: "List models, with context windows and prices", Long: long, Args: cli.Args(cobra.MaximumNArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return list(app, args) }},
-		&cobra.Command{Use: "show AGENT MODEL", Short: "Show a model's limits and prices", Args: cli.Args(cobra.ExactArgs(2)),
+		&cobra.Command{Use: "refresh [AGENT]", Short: "Ask agents' programs which models they offer", Args: cli.Args(cobra.MaximumNArgs(1)),
+			Long: "Ask an agent's program which models it offers you, and keep its answer until the next time. Without AGENT, every installed " +
+				"agent whose program lists models is asked. The program may use its own network; Drawbar uses none.",
+			Example: "  drawbar models refresh opencode\n  drawbar models list opencode --json",
+			RunE:    func(cmd *cobra.Command, args []string) error { return refresh(cmd.Context(), app, args) }},
+		&cobra.Command{Use: "show AGENT MODEL", Short: "Show a model's limits, abilities and prices", Args: cli.Args(cobra.ExactArgs(2)),
 			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0], args[1]) }},
 		&cobra.Command{Use: "validate AGENT MODEL", Short: "Check whether an agent declares a model; exits with 1 when it does not", Args: cli.Args(cobra.ExactArgs(2)),
 			RunE: func(_ *cobra.Command, args []string) error { return validate(app, args[0], args[1]) }},
@@ -48,15 +52,13 @@ func list(app *cli.App, names []string) error {
 	if err != nil {
 		return err
 	}
-	rows := []row{}
+	rows := []drawbar.OfferedModel{}
 	for _, e := range entries {
-		models, err := c.Models().List(e.Descriptor.Name)
+		models, err := c.Models().Offered(e.Descriptor.Name)
 		if err != nil {
 			return err
 		}
-		for _, m := range models {
-			rows = append(rows, row{e.Descriptor.Name, m.ID == e.Descriptor.DefaultModel, m})
-		}
+		rows = append(rows, models...)
 	}
 	return app.Answer(rows, func() {
 		w := app.Table("AGENT", "MODEL", "WINDOW", "IN $/M", "OUT $/M", "CACHE READ", "CACHE WRITE", "ALIASES")
@@ -93,10 +95,15 @@ func show(app *cli.App, agent, id string) error {
 	if err != nil {
 		return err
 	}
-	m, err := c.Models().Model(agent, id)
+	known, err := c.Models().Model(agent, id)
 	if err != nil {
 		return err
 	}
+	offered, err := c.Models().Offered(agent)
+	if err != nil {
+		return err
+	}
+	m := offered[slices.IndexFunc(offered, func(o drawbar.OfferedModel) bool { return o.ID == known.ID })]
 	return app.Answer(m, func() {
 		w := app.Table()
 		field := func(name, value string) {
@@ -116,11 +123,10 @@ func show(app *cli.App, agent, id string) error {
 		field("aliases", strings.Join(m.Aliases, ", "))
 		field("context window", tokens(m.ContextWindow))
 		field("output limit", tokens(m.MaxOutputTokens))
-		thinking := "no"
-		if m.Thinking {
-			thinking = cli.Words(append([]execution.ThinkingEffort{"yes"}, m.ThinkingEfforts...))
+		for _, a := range m.All() {
+			field(a.Name, answer(*a.Value))
 		}
-		field("thinking", thinking)
+		field("thinking efforts", cli.Words(m.ThinkingEfforts))
 		if b := m.ThinkingBudget; b != nil {
 			field("thinking budget", fmt.Sprintf("%s to %s tokens", cli.Count(b.Min), cli.Count(b.Max)))
 		}
@@ -142,8 +148,77 @@ func show(app *cli.App, agent, id string) error {
 			field("deprecated", strings.TrimSpace("yes "+m.DeprecatedSince))
 			field("successor", m.Successor)
 		}
+		field("protocol", string(m.Protocol))
+		field("argument", strings.TrimSpace(m.ArgKey+" "+m.ArgValue))
+		field("source", strings.TrimSpace(string(m.Source)+" "+m.LastUpdated))
 		w.Flush()
 	})
+}
+
+// answer returns yes or no, "unknown" for nil.
+func answer(ability *bool) string {
+	switch {
+	case ability == nil:
+		return "unknown"
+	case *ability:
+		return "yes"
+	}
+	return "no"
+}
+
+// refreshed is the answer of "models refresh" for one agent.
+type refreshed struct {
+	Agent  string `json:"agent"`
+	Models int    `json:"models"` // that the program listed
+	Error  string `json:"error,omitempty"`
+}
+
+func refresh(ctx context.Context, app *cli.App, names []string) error {
+	c, err := client(app)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		if names, err = cli.Able[adapter.ModelLister](app); err != nil {
+			return err
+		}
+		names = slices.DeleteFunc(names, func(name string) bool {
+			info, err := c.Detect(ctx, name)
+			return err != nil || info == nil || !info.Installed
+		})
+	}
+	var rows []refreshed
+	var failed error
+	for _, name := range names {
+		models, err := c.Models().Refresh(ctx, name)
+		r := refreshed{Agent: name}
+		if err != nil {
+			r.Error = err.Error()
+		}
+		for _, m := range models {
+			r.Agent = m.Agent
+			if m.Source == drawbar.ModelFromAgent {
+				r.Models++
+			}
+		}
+		rows, failed = append(rows, r), cmp.Or(failed, err)
+	}
+	if len(rows) == 1 && failed != nil {
+		return failed
+	}
+	err = app.Answer(rows, func() {
+		if len(rows) == 0 {
+			app.Notef("no installed agent lists its models")
+		}
+		for _, r := range rows {
+			if r.Error != "" {
+				app.Notef("%s: %s", r.Agent, r.Error)
+				continue
+			}
+			app.Printf("%s: %d models\n", r.Agent, r.Models)
+		}
+	})
+	return exitcode.If(failed != nil, execution.ExitGeneral, err)
 }
 
 func validate(app *cli.App, agent, id string) error {
@@ -162,55 +237,6 @@ func validate(app *cli.App, agent, id string) error {
 		}
 	})
 	return exitcode.If(!v.Valid, execution.ExitGeneral, err)
-}
-
-// estimation is the answer of "models estimate".
-type estimation struct {
-	Agent string          `json:"agent"`
-	Model string          `json:"modelId"`
-	Usage execution.Usage `json:"usage"`
-	USD   float64         `json:"totalUsd"`
-}
-
-func estimate(app *cli.App) *cobra.Command {
-	var u execution.Usage
-	cmd := &cobra.Command{Use: "estimate AGENT MODEL", Short: "Estimate what a number of tokens costs", Args: cli.Args(cobra.ExactArgs(2)),
-		Example: "  drawbar models estimate claude opus --input 100000 --output 5000 --cache-read 400000",
-		RunE: func(_ *cobra.Command, args []string) error {
-			for name, n := range map[string]int64{"input": u.Input, "output": u.Output, "cache-read": u.Cached, "cache-write": u.CacheWrite, "thinking": u.Thinking} {
-				if n < 0 {
-					return cli.Usage("--%s %d is out of range", name, n).WithHint("0 or more tokens")
-				}
-			}
-			if u.Thinking > u.Output {
-				return cli.Usage("--thinking %d is more than --output %d, which includes it", u.Thinking, u.Output)
-			}
-			c, err := client(app)
-			if err != nil {
-				return err
-			}
-			m, err := c.Models().Model(args[0], args[1])
-			if err != nil {
-				return err
-			}
-			usd, err := c.Models().Estimate(args[0], args[1], u)
-			if err != nil {
-				return err
-			}
-			if usd == nil {
-				return execution.Errorf(execution.CodeCapability, "the price of %s, or of this kind of token, is unknown", m.ID).
-					WithHint("declare it under \"models\" in the configuration: drawbar config schema")
-			}
-			u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
-			return app.Answer(estimation{args[0], m.ID, u, *usd}, func() { app.Printf("$%.4f\n", *usd) })
-		}}
-	f := cmd.Flags()
-	f.Int64Var(&u.Input, "input", 0, "uncached tokens of the prompt")
-	f.Int64Var(&u.Output, "output", 0, "tokens of the answer, including thinking")
-	f.Int64Var(&u.Cached, "cache-read", 0, "tokens read from a cache")
-	f.Int64Var(&u.CacheWrite, "cache-write", 0, "tokens written to a cache")
-	f.Int64Var(&u.Thinking, "thinking", 0, "thinking tokens, included in --output")
-	return cmd
 }
 
 // client returns the app's client. Here an invalid configuration is an error, because it can add models.
