@@ -88,7 +88,8 @@ func play(sc adaptertest.Scenario, c *adaptertest.Call) execution.Result {
 		os.Exit(3)
 	case adaptertest.Malformed:
 		fmt.Println(`{"jsonrpc":"2.0","id":3,"result":{"status":"great"}}`)
-		time.Sleep(time.Hour)
+		<-c.Ctx.Done() // its input has ended
+		os.Exit(0)
 	case adaptertest.Stubborn:
 		signal.Ignore(syscall.SIGTERM)
 	case adaptertest.Tool:
