@@ -25,6 +25,7 @@ type Remote struct {
 	Docs        string
 	Command     []string
 	Host        string            // the machine that ssh reaches; empty for another command
+	Port        int               // of ssh; 0 for its default
 	Directory   string            // of the other side, with {cwd} for that of the run; empty: the one in which the command starts there
 	Env         map[string]string // of the agent, besides that of a run
 	Notes       []string

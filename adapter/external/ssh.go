@@ -52,7 +52,7 @@ func (r *Remote) broken(started bool, session string, code int, stderr string) *
 	case r.Host != "" && code == exitConnection:
 		for _, f := range sshFailures {
 			if strings.Contains(lower, f.phrase) {
-				return fail(execution.CodeSpawn, "ssh cannot connect").WithHint("%s", strings.NewReplacer("HOST", r.Host, "NAME", r.Name).Replace(f.hint))
+				return fail(execution.CodeSpawn, "ssh cannot connect").WithHint("%s", strings.NewReplacer("HOST", r.target(), "NAME", r.Name).Replace(f.hint))
 			}
 		}
 	}
@@ -61,6 +61,14 @@ func (r *Remote) broken(started bool, session string, code int, stderr string) *
 		hint = "on the other side: " + typed
 	}
 	return fail(execution.CodeInvalidOutput, fmt.Sprintf("it did not answer initialize (exit code %d)", code)).WithHint("%s", hint)
+}
+
+// target is the host as a person types it for ssh.
+func (r *Remote) target() string {
+	if r.Port > 0 {
+		return fmt.Sprintf("-p %d %s", r.Port, r.Host)
+	}
+	return r.Host
 }
 
 // lastLine returns the last line of standard error, shortened. A hint of Drawbar that follows it is separate.

@@ -61,7 +61,7 @@ func remote(a config.CustomAgent) external.Remote {
 	e := Resolved(a)
 	r := external.Remote{Name: a.Name, DisplayName: e.DisplayName, Docs: e.Docs, Command: e.Command, Directory: e.Directory, Env: e.Environment, Notes: e.Notes}
 	if e.SSH != nil {
-		r.Host = e.SSH.Host
+		r.Host, r.Port = e.SSH.Host, e.SSH.Port
 	}
 	return r
 }
