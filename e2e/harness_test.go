@@ -214,7 +214,8 @@ type lab struct {
 	model  *modelserver.Server
 	server *modelserver.Running
 	env    map[string]string
-	args   []string // for every run
+	args   []string             // for every run
+	agents []adapter.Descriptor // of the verbs of the handle; nil for those that are built in
 
 	redirected string // the model that the redirected agent must be asked for, empty for its default
 }

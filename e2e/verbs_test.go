@@ -29,7 +29,7 @@ type talk struct {
 
 func (l *lab) talk(req execution.Request, opts drawbar.RunOptions) *talk {
 	l.t.Helper()
-	c, err := drawbar.New(drawbar.Options{StateDir: filepath.Join(l.root, "state", "drawbar")})
+	c, err := drawbar.New(drawbar.Options{StateDir: filepath.Join(l.root, "state", "drawbar"), Agents: l.agents})
 	if err != nil {
 		l.t.Fatal(err)
 	}
