@@ -23,7 +23,7 @@ func TestConfiguredAgents(t *testing.T) {
 	user, repo := t.TempDir(), t.TempDir()
 	t.Setenv("DRAWBAR_CONFIG_DIR", user)
 	for path, text := range map[string]string{
-		filepath.Join(user, "config.json"): `{"customAgents": {"mine": {"command": ["/bin/sh", "-c", "echo mine; cat"]}, "both": {"command": ["/bin/sh", "-c", "echo mine"]},
+		filepath.Join(user, "config.json"): `{"defaultModel": "not for these", "customAgents": {"mine": {"command": ["/bin/sh", "-c", "echo mine; cat"]}, "both": {"command": ["/bin/sh", "-c", "echo mine"]},
 			"here": {"command": ["./agent.sh"]}, "twin": {"command": ["x"], "capabilities": {"parallelRuns": false}}}}`,
 		filepath.Join(repo, ".drawbar", "config.json"): `{"customAgents": {"ours": {"command": ["./agent.sh"]}, "both": {"command": ["./agent.sh"]},
 			"out": {"command": ["../agent.sh"]}}}`,

@@ -28,6 +28,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -328,6 +329,11 @@ func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, catalog.
 		base, err := c.opts.configured.Run(o.Agent)
 		if err != nil {
 			return o, entry, err
+		}
+		if model := c.opts.configured.DefaultModel(o.Agent); o.Model == "" && model != "" {
+			if why := entry.RefusedModel(model); why != "" {
+				base.Model, entry.Warning = "", strings.TrimPrefix(entry.Warning+"; "+why, "; ")
+			}
 		}
 		o = o.WithDefaults(base)
 	}

@@ -30,6 +30,7 @@ type Descriptor struct {
 	Keys           []string          // variables needed for the agent's login; kept in a minimal environment
 	Docs           string            // URL of the vendor's documentation
 	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing; ProtocolExternal or ProtocolDrawbar
+	Described      bool              // an entry describes it, in place of an adapter
 	Documented     string            // URL of the document that the adapter follows; set if it was never exercised with the agent's program
 	New            func() Adapter
 }
@@ -46,11 +47,13 @@ const ProtocolDrawbar = "Drawbar"
 // NotExercised describes an agent whose adapter follows documents, see Descriptor.Documented.
 const NotExercised = "documented, not exercised"
 
-// Kind describes how an agent is reached: "own adapter", "over ACP", "over Drawbar", "external adapter", or NotExercised.
+// Kind describes how an agent is reached: "own adapter", "over ACP", "over Drawbar", "external adapter", "described entry", or NotExercised.
 func (d Descriptor) Kind() string {
 	switch {
 	case d.Documented != "":
 		return NotExercised
+	case d.Described:
+		return "described entry"
 	case d.Protocol == ProtocolExternal:
 		return "external adapter"
 	case d.Protocol != "":

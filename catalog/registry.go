@@ -183,6 +183,23 @@ type Entry struct {
 // Capabilities returns what the agent's adapter declares, with every omission made explicit.
 func (e Entry) Capabilities() execution.Capabilities { return adapter.CapabilitiesOf(e.Adapter) }
 
+// RefusedModel returns why a model that is the default of every agent does not apply to this one, empty if it does.
+func (e Entry) RefusedModel(model string) string {
+	n, ok := adapter.As[adapter.Negotiator](e.Adapter)
+	if !ok || model == "" {
+		return ""
+	}
+	reasons, _ := call(func() []execution.Reason { // a panic is one of the run, too
+		return n.Negotiate(execution.Request{Run: execution.RunOptions{Agent: e.Descriptor.Name, Model: model}})
+	})
+	for _, r := range reasons {
+		if r.Severity == execution.SeverityBlocking && r.Capability == "model" {
+			return fmt.Sprintf("%s cannot be given a model: the default model %s does not apply", e.Descriptor.Name, model)
+		}
+	}
+	return ""
+}
+
 // NewRegistry returns a registry of the given built-in agents, whose detection inspects h. The last of two
 // agents with the same name wins. NewRegistry panics if two agents claim the same alias, because that is a
 // programming error. Other errors in a descriptor are returned when the agent is first needed, so that starting

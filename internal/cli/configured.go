@@ -141,6 +141,23 @@ func (f *RequestFlags) profile(cfg *config.Config, agent string) (config.Profile
 	return cfg.Profiles().For(name, agent)
 }
 
+// fitModel removes a default model that the agent does not take, unless over states another one.
+func (a *App) fitModel(cfg *config.Config, agent string, o config.Options, over ...config.Options) error {
+	model := cfg.DefaultModel(agent)
+	if model == "" || slices.ContainsFunc(over, func(o config.Options) bool { _, have := o["model"]; return have }) {
+		return nil
+	}
+	e, err := a.Agent(agent)
+	if err != nil {
+		return err
+	}
+	if why := e.RefusedModel(model); why != "" {
+		delete(o, "model")
+		a.Warnf("%s", why)
+	}
+	return nil
+}
+
 // configured merges the flags over the profile and the configuration.
 func (f *RequestFlags) configured(app *App, cwd, agent string, stated config.Options) (execution.RunOptions, error) {
 	var none execution.RunOptions
@@ -159,6 +176,9 @@ func (f *RequestFlags) configured(app *App, cwd, agent string, stated config.Opt
 		app.Warnf("%s", ignored)
 	}
 	o := cfg.Stated(agent)
+	if err := app.fitModel(cfg, agent, o, profile.Stated, stated); err != nil {
+		return none, err
+	}
 	o.Lay(profile.Stated)
 	o.Lay(stated)
 	return o.Decode()

@@ -39,8 +39,9 @@ func Describe(name string, e Entry) adapter.Descriptor {
 		f.rules = append(f.rules, rule)
 	}
 	d := adapter.Descriptor{Name: name, DisplayName: f.DisplayName, Command: e.Command[0], MinVersion: e.Version.Min,
-		TestedVersions: e.Version.Tested, DefaultModel: e.DefaultModel, HostSignals: e.HostSignals, Keys: f.variables(), Docs: e.Docs, Documented: e.Documented,
-		New: func() adapter.Adapter { return f.adapter(cliagent.Options{}) }}
+		TestedVersions: e.Version.Tested, DefaultModel: e.DefaultModel, HostSignals: e.HostSignals, Keys: f.variables(), Docs: e.Docs, Described: true,
+		Documented: e.Documented,
+		New:        func() adapter.Adapter { return f.adapter(cliagent.Options{}) }}
 	for _, i := range e.Install {
 		d.Install = append(d.Install, i.method())
 	}

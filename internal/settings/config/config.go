@@ -303,6 +303,23 @@ func (c *Config) Stated(agent string) Options {
 	return o
 }
 
+// DefaultModel returns the model of an agent's runs if it is that of every agent, and not one that the configuration states for this
+// agent; else empty.
+func (c *Config) DefaultModel(agent string) (model string) {
+	for _, l := range c.layers { // the strongest first
+		if _, own := l.file.Agents[agent]["model"]; own {
+			return ""
+		}
+		if raw, ok := l.general()["model"]; ok {
+			if json.Unmarshal(raw, &model) != nil {
+				return ""
+			}
+			return model
+		}
+	}
+	return ""
+}
+
 // resolve merges the layers for an agent, or for none, and returns the origin of each value.
 func (c *Config) resolve(agent string) (Options, map[string]Origin) {
 	merged, from := Options{}, map[string]Origin{}
