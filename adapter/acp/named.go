@@ -48,6 +48,7 @@ func codeAssistant() acpagent.Agent {
 
 func cursor() acpagent.Agent {
 	a := documented("cursor", "Cursor CLI", "cursor-agent", "https://cursor.com/docs/cli/acp", "acp")
+	a.Other = "agent" // its newer name, which other programs have as well
 	a.About.Aliases, a.About.HostTraces = []string{"cursor-agent", "cursor-cli"}, []string{"CURSOR_AGENT_SESSION", "CURSOR_SESSION"}
 	a.About.Install = []adapter.InstallMethod{
 		{Platform: "darwin", Type: "script", Command: "curl https://cursor.com/install -fsS | bash"},

@@ -40,6 +40,36 @@ func started(t *testing.T, a acpagent.Agent, run execution.RunOptions) process.S
 	return spec
 }
 
+// TestOtherName: a program that has another name by now is found under it, and the first name is preferred.
+func TestOtherName(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		have, want string
+	}{{"cursor-agent agent", "/bin/cursor-agent"}, {"agent", "/bin/agent"}, {"", ""}} {
+		look := func(command string) (string, error) {
+			if slices.Contains(strings.Fields(c.have), command) {
+				return "/bin/" + command, nil
+			}
+			return "", fs.ErrNotExist
+		}
+		var spec process.Spec
+		a := cursor().Adapter(cliagent.Options{
+			LookPath: func(command string, _ []string, _ string) (string, error) { return look(command) },
+			Runner: func(_ context.Context, s process.Spec) (process.Handle, error) {
+				spec = s
+				return nil, errors.New("not started")
+			}})
+		for range a.Execute(t.Context(), adaptertest.PlayRequest(adaptertest.Simple), noInput{}) {
+		}
+		found, err := a.Probe(t.Context(), adapter.Host{LookPath: look, Spawn: func(context.Context, adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
+			return adapter.SpawnOutcome{Stdout: "1.2.3"}, nil
+		}}.Complete())
+		if spec.Path != c.want || found.Path != c.want || found.Installed != (c.want != "") || err != nil {
+			t.Errorf("with %q: started %q, found %+v %v", c.have, spec.Path, found, err)
+		}
+	}
+}
+
 // TestRows: every row describes an agent, says how to get and start its program, and where that is documented.
 func TestRows(t *testing.T) {
 	t.Parallel()

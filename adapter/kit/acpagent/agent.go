@@ -19,6 +19,7 @@ import (
 type Agent struct {
 	About  adapter.Descriptor // Protocol and New are filled in, and the variables of the login are added to Keys
 	Args   []string           // what starts the ACP mode of About.Command
+	Other  string             // another name of About.Command, used where that is not there; empty for none
 	Linger time.Duration      // time to exit when its input is closed; default 1s, because some never do
 	Login  Login
 	Notes  []string                      // peculiarities, after the protocol's own
@@ -67,6 +68,7 @@ func (r redirected) RedirectModel(baseURL, home string) adapter.Redirect {
 type Adapter struct {
 	cliagent.Embedded
 	about adapter.Descriptor
+	other string
 	login Login
 }
 
@@ -78,9 +80,10 @@ var (
 // Adapter returns the agent's adapter; zero options are for a normal program.
 func (a Agent) Adapter(opts cliagent.Options) Adapter {
 	d := a.Descriptor()
-	return Adapter{login: a.Login, about: d, Embedded: cliagent.Embedded{Adapter: cliagent.New(Join(cliagent.Spec{
+	return Adapter{login: a.Login, about: d, other: a.Other, Embedded: cliagent.Embedded{Adapter: cliagent.New(Join(cliagent.Spec{
 		Name:         d.Name,
 		Command:      d.Command,
+		Other:        a.Other,
 		InstallHint:  installHint(d),
 		Capabilities: a.capabilities,
 		Linger:       cmp.Or(a.Linger, time.Second),
@@ -127,6 +130,11 @@ func (l Login) hint() string {
 // Probe finds the agent's program and asks for its version.
 func (a Adapter) Probe(ctx context.Context, h adapter.Host) (adapter.Installation, error) {
 	in, err := cliagent.DetectVersion(ctx, h, a.about.Command)
+	if !in.Installed && err == nil && a.other != "" {
+		if other, failed := cliagent.DetectVersion(ctx, h, a.other); other.Installed && failed == nil {
+			in = other
+		}
+	}
 	if in.Installed && in.Notes == "" && a.about.Documented != "" {
 		in.Notes = adapter.NotExercised + ": its adapter follows " + a.about.Documented
 	}

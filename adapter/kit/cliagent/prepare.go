@@ -157,6 +157,11 @@ func (r *run) build(inv *Invocation) *refusal {
 // find looks up the program on the PATH of the run.
 func (r *run) find(command string, env []string) (string, *refusal) {
 	path, err := r.opts.LookPath(command, env, r.req.Run.Cwd)
+	if command == r.spec.Command && r.spec.Other != "" && lookpath.IsNotExist(err) {
+		if other, e := r.opts.LookPath(r.spec.Other, env, r.req.Run.Cwd); e == nil {
+			return other, nil
+		}
+	}
 	switch {
 	case err == nil:
 		return path, nil

@@ -11,6 +11,7 @@ import (
 type Spec struct {
 	Name         string                        // the agent's registered name, for errors
 	Command      string                        // program, looked up on the PATH of the run's environment
+	Other        string                        // program that takes the place of a Command that is not there; empty for none
 	InstallHint  string                        // install command, for the error if it is missing
 	Capabilities func() execution.Capabilities // a fresh copy for each call
 	Spawn        func(*Launch) (Invocation, error)
