@@ -195,6 +195,77 @@ func TestOutlivesRun(t *testing.T) {
 	}
 }
 
+// TestSessions: resuming and forking reach the program, of this machine and of another Drawbar, and its sessions come back.
+func TestSessions(t *testing.T) {
+	t.Setenv(scenarioVar, sessionsScenario)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := Describe(t.Context(), adapter.OSHost(cliagent.Spawn), []string{self}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remote, err := Remote{Name: "box", Command: []string{self}}.Find(t.Context(), adapter.OSHost(cliagent.Spawn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []adapter.Descriptor{local, remote} {
+		for _, c := range []struct {
+			change func(*execution.Request)
+			want   execution.SessionStart
+		}{
+			{func(*execution.Request) {}, execution.SessionStart{SessionID: "new"}},
+			{func(r *execution.Request) { r.Run.SessionID = "s-1" }, execution.SessionStart{SessionID: "s-1", Resumed: true}},
+			{func(r *execution.Request) { r.Run.ForkSessionID = "s-1" }, execution.SessionStart{SessionID: "s-1-copy", ForkedFrom: "s-1"}},
+			{func(r *execution.Request) { // what a result of this agent says, passed back
+				r.Continuation = &execution.Continuation{Kind: "session", State: map[string]any{"agent": d.Name, "sessionId": "s-2"}}
+			}, execution.SessionStart{SessionID: "s-2", Resumed: true}},
+		} {
+			req := clitest.Request()
+			c.change(&req)
+			r, err := agent.New(agent.BackendOf(d)).Start(t.Context(), req, agent.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var starts []execution.SessionStart
+			for e, err := range r.Events(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b, ok := e.Body.(execution.SessionStart); ok {
+					starts = append(starts, b)
+				}
+			}
+			res, err := r.Result(t.Context())
+			if err != nil || res.Status != execution.StatusCompleted || res.SessionID != c.want.SessionID || len(starts) != 1 || starts[0].SessionID != c.want.SessionID ||
+				starts[0].Resumed != c.want.Resumed || starts[0].ForkedFrom != c.want.ForkedFrom {
+				t.Errorf("%s: %s %+v, session %q, %+v, want %+v", d.Name, res.Status, res.Error, res.SessionID, starts, c.want)
+			}
+		}
+		req := clitest.Request()
+		req.Run.SessionID = "gone"
+		r, err := agent.New(agent.BackendOf(d)).Start(t.Context(), req, agent.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res, err := r.Result(t.Context()); err != nil || res.Error == nil || res.Error.ErrorCode() != execution.CodeSessionNotFound {
+			t.Errorf("%s: a session that is gone: %+v %v", d.Name, res.Error, err)
+		}
+	}
+}
+
+// TestUndeclared: an event of a kind that the program does not declare is not lost.
+func TestUndeclared(t *testing.T) {
+	thinks := `tells {"jsonrpc":"2.0","method":"event","params":{"type":"thinking_delta","delta":"hm","accumulated":"hm"}}`
+	if res, events := run(t, thinks, nil, nil); res.Status != execution.StatusCompleted || !slices.ContainsFunc(events, func(e execution.Event) bool {
+		_, ok := e.Body.(execution.ThinkingDelta)
+		return ok
+	}) {
+		t.Errorf("thinking that it does not declare: %s %+v", res.Status, res.Error)
+	}
+}
+
 // TestRefusedMessage: a message that the program refuses is cancelled with its reason.
 func TestRefusedMessage(t *testing.T) {
 	res, events := run(t, "waits", func(r *execution.Request) { r.Run.Interactive = true }, func(r *agent.Run) {

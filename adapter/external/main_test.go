@@ -35,7 +35,11 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if scenario := os.Getenv(scenarioVar); scenario != "" {
-		if err := Serve(served(adaptertest.Scenario(scenario)), "1.2.3", []string{"simple"}, os.Stdin, os.Stdout); err != nil {
+		d := served(adaptertest.Scenario(scenario))
+		if scenario == sessionsScenario {
+			d.New = remembers
+		}
+		if err := Serve(d, "1.2.3", []string{"simple"}, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -57,6 +61,28 @@ func served(sc adaptertest.Scenario) adapter.Descriptor {
 				Script: func(c *adaptertest.Call) execution.Result { return play(sc, c) },
 			}}
 		}}
+}
+
+// sessionsScenario is that of an adapter with sessions: it says what it was asked to do with them.
+const sessionsScenario = "sessions"
+
+func remembers() adapter.Adapter {
+	return &adaptertest.Fake{Declared: adaptertest.Capable, Script: func(c *adaptertest.Call) execution.Result {
+		start, run := execution.SessionStart{SessionID: "new"}, c.Request.Run
+		switch {
+		case run.SessionID == "gone":
+			return execution.Result{Status: execution.StatusFailed, Error: execution.NewResultError(execution.CodeSessionNotFound, "there is no session gone")}
+		case run.SessionID != "":
+			start = execution.SessionStart{SessionID: run.SessionID, Resumed: true}
+		case run.ForkSessionID != "":
+			start = execution.SessionStart{SessionID: run.ForkSessionID + "-copy", ForkedFrom: run.ForkSessionID}
+		}
+		c.Emit(start)
+		c.Say("in " + start.SessionID)
+		res := adaptertest.Completed()
+		res.SessionID = start.SessionID
+		return res
+	}}
 }
 
 // distinct gives the sessions of each process ids of their own.

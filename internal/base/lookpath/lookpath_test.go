@@ -62,6 +62,40 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// TestPrefixed: programs are found in the order of PATH, sorted within a folder, without those that cannot run.
+func TestPrefixed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		l    search
+		have map[string][]string // names by folder
+		want string
+	}{
+		{"order", search{path: "/b:/a/:/none"}, map[string][]string{"/b/": {"p-z", "p-a", "q"}, "/a/": {"p-b"}}, "p-a=/b/p-a p-z=/b/p-z p-b=/a/p-b"},
+		{"relative elements", search{path: "rel::.:/a"}, map[string][]string{"rel/": {"p-x"}, "": {"p-y"}, "./": {"p-w"}, "/a/": {"p-b"}}, "p-b=/a/p-b"},
+		{"not executable", search{path: "/a"}, map[string][]string{"/a/": {"p-b.text", "p-c"}}, "p-c=/a/p-c"},
+		{"windows", search{windows: true, path: `C:\bin`, extensions: ".EXE;.cmd"}, map[string][]string{`C:\bin\`: {"p-a.exe", "p-b.txt", "p-c.CMD", "p-d"}},
+			`p-a=C:\bin\p-a.exe p-c=C:\bin\p-c.CMD`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.l.check = func(file string) error {
+				if strings.HasSuffix(file, ".text") {
+					return fs.ErrPermission
+				}
+				return nil
+			}
+			var got []string
+			for _, p := range c.l.prefixed("p-", func(dir string) []string { return c.have[dir] }) {
+				got = append(got, p.Name+"="+p.Path)
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestIn(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
