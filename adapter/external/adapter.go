@@ -51,7 +51,7 @@ func introduce(ctx context.Context, h adapter.Host, command []string, remote *Re
 	limit := remote.limit(describeLimit)
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	out, err := h.Spawn(limited, adapter.SpawnRequest{Command: command[0], Args: command[1:], Env: remote.environment(h.Getenv(behindVar)),
+	out, err := h.Spawn(limited, adapter.SpawnRequest{Command: command[0], Args: command[1:], Env: remote.environment(h.Getenv),
 		Stdin: initialize(1, remote != nil)})
 	switch {
 	case ctx.Err() != nil:

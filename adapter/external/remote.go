@@ -31,9 +31,6 @@ type Remote struct {
 	Notes       []string
 }
 
-// behindVar lists the agents behind another Drawbar that this process works for: none of them may be started again.
-const behindVar = "DRAWBAR_BEHIND"
-
 const (
 	// remoteLimit is how long the other side may take to answer: a connection, a login and a look at the agent.
 	remoteLimit = 45 * time.Second
@@ -48,7 +45,7 @@ func (r Remote) Listed() adapter.Descriptor {
 
 // Find connects to the other side and describes the agent.
 func (r Remote) Find(ctx context.Context, h adapter.Host) (adapter.Descriptor, error) {
-	if slices.Contains(strings.Split(h.Getenv(behindVar), ","), r.Name) {
+	if times, _ := cliagent.Within(h.Getenv, r.Name); times > 0 {
 		return adapter.Descriptor{}, execution.Errorf(execution.CodeConfig, "%s runs itself: its command starts a Drawbar that runs %s", r.Name, r.Name).
 			WithHint("name an agent of the other Drawbar: drawbar agents edit %s", r.Name)
 	}
@@ -94,7 +91,7 @@ func (r *Remote) join(spec *cliagent.Spec, in Introduction) {
 		if p, ok := l.Parser.(*parser); ok {
 			p.req = req
 		}
-		return cliagent.Invocation{Args: slices.Clone(r.Command[1:]), KeepStdin: true, Env: r.environment(l.Variable(behindVar))}, err
+		return cliagent.Invocation{Args: slices.Clone(r.Command[1:]), KeepStdin: true, Env: r.environment(l.Variable)}, err
 	}
 	spec.NewParser = func(req execution.Request) cliagent.Parser {
 		return &parser{name: r.Name, says: agent, remote: r, verbs: in.Capabilities.Agent, req: req}
@@ -137,11 +134,12 @@ func (r *Remote) request(req execution.Request, agent string) (execution.Request
 }
 
 // environment marks the processes of the command as those of the agent.
-func (r *Remote) environment(before string) map[string]string {
+func (r *Remote) environment(getenv func(string) string) map[string]string {
 	if r == nil {
 		return nil
 	}
-	return map[string]string{behindVar: strings.TrimPrefix(before+","+r.Name, ",")}
+	_, env := cliagent.Within(getenv, r.Name)
+	return env
 }
 
 // limit returns how long an answer may take.

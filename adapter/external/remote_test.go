@@ -60,7 +60,7 @@ func TestRemoteLimits(t *testing.T) {
 	if a := caps.Agent; a.MCP || a.Skills || len(a.MCPTransports) > 0 || caps.StructuredToolCalls || !a.TextStreaming || caps.Notes[len(caps.Notes)-1] != "in the corner" {
 		t.Errorf("%+v", caps)
 	}
-	h := adapter.Host{Getenv: func(string) string { return "other,box" }}.Complete()
+	h := adapter.Host{Getenv: func(name string) string { return map[string]string{"DRAWBAR_WITHIN": "other,box"}[name] }}.Complete()
 	if _, err := r.Find(t.Context(), h); execution.CodeOf(err) != execution.CodeConfig || !strings.Contains(err.Error(), "box runs itself") {
 		t.Errorf("an agent that runs itself: %v", err)
 	}

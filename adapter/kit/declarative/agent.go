@@ -3,6 +3,7 @@ package declarative
 import (
 	"cmp"
 	"context"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -114,6 +115,9 @@ func RefuseModel(r *cliagent.Reasons, name string, req execution.Request) {
 	}
 }
 
+// maxWithin is how many runs of an agent may be within each other: one that calls Drawbar may use itself as a helper.
+const maxWithin = 4
+
 // spawn returns the command line.
 func (f *form) spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	req := l.Request
@@ -124,9 +128,15 @@ func (f *form) spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 			return cliagent.Invocation{}, e.WithHint("%s", f.loginHint())
 		}
 	}
+	times, env := cliagent.Within(l.Variable, f.name)
+	if times >= maxWithin {
+		return cliagent.Invocation{}, execution.Errorf(execution.CodeConfig, "%s runs itself: its command started a Drawbar that runs %s, %d times in a row",
+			f.name, f.name, times).WithHint("name the agent's own program: drawbar agents edit %s", f.name)
+	}
+	maps.Copy(env, f.Environment)
 	values := map[string]string{slotDir: req.Run.Cwd, slotModel: req.Run.Model, slotEffort: f.Options.Efforts[string(req.Run.ThinkingEffort)]}
 	options := slices.Concat(f.sessionArguments(l, values), f.optionArguments(l, values))
-	inv := cliagent.Invocation{Command: f.Command[0], Env: f.Environment}
+	inv := cliagent.Invocation{Command: f.Command[0], Env: env}
 	words := f.Command[1:]
 	head, tail := words, []string(nil)
 	if i := slices.Index(words, "{"+slotOptions+"}"); i >= 0 {
