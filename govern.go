@@ -108,6 +108,10 @@ func (a governedAgents) Negotiate(_ context.Context, req execution.Request) (exe
 	if err != nil {
 		return execution.Negotiation{}, err
 	}
+	if r, ok := adapter.As[interface{ Elsewhere() bool }](entry.Adapter); ok && r.Elsewhere() {
+		return execution.Negotiation{}, execution.Errorf(execution.CodeCapability, "%s works in a directory of another machine, not in this repository", req.Run.Agent).
+			WithHint("run the project there, or set its directory to {cwd} if both sides have the same files: drawbar agents edit %s", req.Run.Agent)
+	}
 	if command := entry.Descriptor.Command; command != "" {
 		if _, err := lookpath.In(os.Environ(), "", command); err != nil {
 			return execution.Negotiation{}, execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed: no command %q on PATH", req.Run.Agent, command).

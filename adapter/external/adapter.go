@@ -126,6 +126,12 @@ func (a *Adapter) Conformance() []string { return slices.Clone(a.about.Conforman
 // Served returns the name that the other side gives the agent.
 func (a *Adapter) Served() string { return a.about.Agent.Name }
 
+// Elsewhere reports whether the agent works in another directory than that of its runs.
+func (a *Adapter) Elsewhere() bool {
+	r := a.remote
+	return r != nil && (r.Host != "" || r.Directory != "") && !strings.Contains(r.Directory, slotDir)
+}
+
 // Probe finds the program; its version is the one it stated when it was described. Of an agent behind another Drawbar, it
 // returns what that one found.
 func (a *Adapter) Probe(_ context.Context, h adapter.Host) (adapter.Installation, error) {
