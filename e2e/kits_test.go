@@ -38,6 +38,10 @@ type kit struct {
 	cutGoesOn     bool   // an answer that is cut off is gone on with, not asked for again
 	overACP       bool   // it is reached over the Agent Client Protocol alone, which shows no model calls
 	vague         string // evidence that an error of the model API comes without its status
+	terminal      string // evidence that it shows neither output nor exit code of a command
+	ownTokens     string // evidence that its tokens are more than those of the turns, or fewer
+	blind         string // evidence that an image does not reach its model
+	asked         string // the model that requests name when model is asked for; empty: model
 }
 
 var kits = []kit{
@@ -139,7 +143,10 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":"Execute","input":{"command":%s,"summary":"Run the given command","riskLevel":"high","riskLevelReason":"It changes files."}}`, q(c))
 		},
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s___%s","input":%s}`, s, t, in) },
-		overACP: true, lateUsage: true,
+		overACP: true, lateUsage: true, silentRetries: true, model: "custom:Scripted-0", asked: "scripted-model",
+		terminal: "droid 0.215.0 shows neither output nor exit code of a command: it names a terminal of its own",
+		ownTokens: "it states no tokens over ACP: those of a session's files include the request for a title, those of a run that resumes a session are unknown, " +
+			"and no message has any",
 	},
 	{
 		name: "cline",
@@ -148,28 +155,9 @@ var kits = []kit{
 		},
 		shell:   func(c string) string { return fmt.Sprintf(`{"name":"run_commands","input":{"commands":[%s]}}`, q(c)) },
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s__%s","input":%s}`, s, t, in) },
-		overACP: true, lateUsage: true,
+		overACP: true, lateUsage: true, silentRetries: true, cutGoesOn: true, model: "anthropic/claude-sonnet-5",
+		blind:    "cline 3.0.65 leaves out an image for a model of which it knows nothing",
 		lateCost: "it states no price over ACP; the session's files have it, which drawbar sessions cost reads",
 		vague:    "cline 3.0.65 gives the message of an error of the model API without its status, as an internal error",
-	},
-	{
-		name: "opencode",
-		write: func(p, c string) string {
-			return fmt.Sprintf(`{"name":"write","input":{"filePath":%s,"content":%s}}`, q(p), q(c))
-		},
-		shell: func(c string) string {
-			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
-		},
-		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s_%s","input":%s}`, s, t, in) },
-		overACP: true, lateUsage: true, model: "script/scripted-model",
-	},
-	{
-		name: "goose",
-		write: func(p, c string) string {
-			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
-		},
-		shell:   func(c string) string { return fmt.Sprintf(`{"name":"shell","input":{"command":%s}}`, q(c)) },
-		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s__%s","input":%s}`, s, t, in) },
-		overACP: true, lateUsage: true,
 	},
 }

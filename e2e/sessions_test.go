@@ -96,7 +96,7 @@ func TestSessions(t *testing.T) {
 		if said != "I look at the quokka.|The word is quokka.|" || !strings.Contains(strings.ReplaceAll(thought, "\n", " "), "a thought of mine") || calls != 1 || !strings.Contains(results, "wombat") {
 			t.Errorf("said %q, thought %q, %d calls, results %q", said, thought, calls, results)
 		}
-		if shown.Usage == nil || shown.Usage.Total != first.result.Usage.Total || shown.Messages[0].Content != "remember the quokka" {
+		if k.ownTokens == "" && (shown.Usage == nil || shown.Usage.Total != first.result.Usage.Total) || shown.Messages[0].Content != "remember the quokka" {
 			t.Errorf("usage %+v, the run's is %+v; first message %q", shown.Usage, first.result.Usage, shown.Messages[0].Content)
 		}
 		if len(shown.UnknownRecords) > 0 || len(shown.Problems) > 0 {
@@ -148,6 +148,10 @@ func TestSessionsWatch(t *testing.T) {
 		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"text":"first"},{"text":"working","tools":[%s]},{"text":"second"}]}`, k.shell("echo wombat")))
 		o := l.run("begin")
 		o.completed(t)
+		if refused := l.command("sessions", "watch", k.name+":"+o.result.SessionID, "--json", "--quiet-for", "1s"); refused.code == execution.ExitCapability {
+			unsupported(t, "refused: its session file is written anew, so it cannot be followed")
+			return
+		}
 		done := make(chan outcome, 1)
 		go func() {
 			done <- l.command("sessions", "watch", k.name+":"+o.result.SessionID, "--json", "--quiet-for", "20s")

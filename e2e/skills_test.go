@@ -138,6 +138,9 @@ func TestSubagentIsOffered(t *testing.T) {
 		} else if o.code != 0 {
 			t.Fatalf("add: %s", o.stderr)
 		}
+		if k.name == "cline" {
+			defect(t, "cline 3.0.65 does not tell its model of sub-agents over ACP")
+		}
 		log := &strings.Builder{}
 		url, _ := loggedModel(t, `{"turns":[{"text":"hello"}],"onExhausted":"last"}`, log)
 		l.redirect(url)
@@ -151,8 +154,9 @@ func TestSubagentIsOffered(t *testing.T) {
 		} else {
 			out = l.run("hi").stdout
 		}
-		if !strings.Contains(log.String(), "greeter-drawbar") && !strings.Contains(out, "greeter-drawbar") {
-			t.Errorf("the model was not told of it\n%s", out)
+		told := strings.Contains(log.String(), "greeter-drawbar") || strings.Contains(out, "greeter-drawbar")
+		if told == (k.name == "cline") {
+			t.Errorf("the model was told of it: %v\n%s", told, out)
 		}
 	})
 }

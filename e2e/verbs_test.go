@@ -130,7 +130,9 @@ func TestSeveralTurns(t *testing.T) {
 		if res.Status != execution.StatusCompleted || res.TurnCount != 3 || res.Output.Text != "third" || res.Text != "firstsecondthird" {
 			t.Errorf("%s, %d turns, %q, %q, %+v", res.Status, res.TurnCount, res.Output.Text, res.Text, res.Error)
 		}
-		if res.Usage.Input != 300 || res.Usage.Output != 60 {
+		if k.ownTokens != "" {
+			partly(t, k.ownTokens)
+		} else if res.Usage.Input != 300 || res.Usage.Output != 60 {
 			t.Errorf("usage %+v of three turns", res.Usage)
 		}
 	})
@@ -216,7 +218,14 @@ func TestInterruptAndGoOn(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"hang":"mid-text","text":"this will never be whole","chunks":4},{"text":"after the interrupt"}]}`)
 		c := l.talk(interactive("hang"), drawbar.RunOptions{})
-		await[execution.TextDelta](c)
+		if k.can(t).Agent.TextStreaming {
+			await[execution.TextDelta](c)
+		} else {
+			partly(t, "no text is shown before a message is whole")
+			for deadline := time.Now().Add(40 * time.Second); l.turns() == 0 && time.Now().Before(deadline); {
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
 		if err := c.run.Interrupt(); err != nil {
 			t.Fatal(err)
 		}
@@ -445,7 +454,7 @@ func TestDetachedRun(t *testing.T) {
 		if wait.code != 0 || !strings.Contains(wait.stdout, "completed") {
 			t.Errorf("wait: exit %d, %s%s", wait.code, wait.stdout, wait.stderr)
 		}
-		if cost := l.command("cost", "--json"); !strings.Contains(cost.stdout, `"inputTokens":100`) {
+		if cost := l.command("cost", "--json"); k.ownTokens == "" && !strings.Contains(cost.stdout, `"inputTokens":100`) {
 			t.Errorf("cost: %s", cost.stdout)
 		}
 

@@ -34,7 +34,9 @@ func claudeBridge() acpagent.Agent {
 			key("ANTHROPIC_API_KEY", "API key of the Claude API"), key("CLAUDE_CODE_OAUTH_TOKEN", "token of a Claude subscription")}},
 		Notes: []string{"it tries a request that the model API refuses, a wrong key too, again and again without a sign of it: give the run a --timeout",
 			"the agent claude has more: its adapter drives Claude Code itself"},
-		Quirks:   func(s *acpagent.Spec) { s.ToolName = toolName },
+		Quirks: func(s *acpagent.Spec) {
+			s.ToolName, s.Blobs = toolName, func(mediaType string) bool { return mediaType == "application/pdf" }
+		},
 		Redirect: redirectClaude,
 	}
 }

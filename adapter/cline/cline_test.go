@@ -19,6 +19,33 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// TestShell: a call of several commands is one command line, with what they printed and the exit code of the last that failed.
+func TestShell(t *testing.T) {
+	t.Parallel()
+	code := func(n int) *int { return &n }
+	for _, tt := range []struct {
+		output, printed string
+		code            *int
+	}{
+		{``, "", nil},
+		{`[{"query":"a","result":"fine\n","success":true},{"query":"b","result":"","success":true}]`, "fine\n", code(0)},
+		{`[{"query":"a","result":"[Command exited with code 3]\nbroken\n","error":"Command exited with code 3","success":false},{"query":"b","result":"fine\n","success":true}]`, "broken\nfine\n", code(3)},
+		{`[{"query":"a","result":"","error":"timed out","success":false}]`, "", nil},
+		{`"text"`, "", nil},
+	} {
+		sh, ok := shellOf(&acpagent.ToolCall{Kind: "execute", Title: "run_commands: a", Input: []byte(`{"commands":["a","b"]}`), Output: []byte(tt.output)})
+		if !ok || sh.Command != "a\nb" || sh.Output != tt.printed || (sh.ExitCode == nil) != (tt.code == nil) || tt.code != nil && *sh.ExitCode != *tt.code {
+			t.Errorf("%s: %+v", tt.output, sh)
+		}
+	}
+	if sh, ok := shellOf(&acpagent.ToolCall{Kind: "execute", Title: "ls", Input: []byte(`{}`)}); !ok || sh.Command != "ls" {
+		t.Errorf("a call without commands: %+v", sh)
+	}
+	if _, ok := shellOf(&acpagent.ToolCall{Kind: "edit", Title: "editor: x", Input: []byte(`{"path":"x"}`)}); ok {
+		t.Error("an edit is a command")
+	}
+}
+
 // TestSessionCases are files that the recorded sessions lack.
 func TestSessionCases(t *testing.T) {
 	t.Parallel()

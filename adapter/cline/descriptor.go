@@ -87,7 +87,7 @@ func described() acpagent.Agent {
 		Notes: []string{"over ACP it uses a Cline account or a ChatGPT subscription; another provider that its settings name is ignored",
 			"it states no tokens and no prices over ACP; those of a run are read from the session's files",
 			"it starts no MCP servers of a run over ACP, but those of its settings"},
-		Quirks: func(s *acpagent.Spec) { s.ToolName, s.FailedCall = acpagent.TitleWord, failedCall },
+		Quirks: func(s *acpagent.Spec) { s.ToolName, s.FailedCall, s.Shell = acpagent.TitleWord, failedCall, shellOf },
 		Limits: func(c *execution.Capabilities) {
 			c.Agent.TokensUnstated, c.StructuredToolCalls = true, false
 			c.Agent.MCP, c.Agent.MCPTransports = false, nil

@@ -71,18 +71,26 @@ func described() acpagent.Agent {
 			Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Package: name, Command: "npm install -g " + name + "@" + version,
 				PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node"}}}},
 			Docs: "https://docs.factory.ai/cli/droid-exec/overview", Config: configSchema(), Keys: []string{"FACTORY_API_KEY"},
-			HostSignals: []string{"FACTORY_EXEC_TARGET_AUTONOMY"}, HostTraces: []string{"FACTORY_DISABLE_SETTINGS_PERSISTENCE"}},
+			HostSignals: []string{"FACTORY_EXEC_TARGET_AUTONOMY", "FACTORY_DISABLE_SETTINGS_PERSISTENCE"}},
 		Args:  []string{"exec", "--output-format", "acp"},
 		Login: acpagent.Login{Provider: "Factory", Command: name, Variables: []adapter.AuthVariable{{Name: "FACTORY_API_KEY", Description: "API key of the Factory account"}}},
 		Notes: []string{"a model of your own needs no login, and --model with the id that it offers, custom:NAME-0, unless the settings name it",
 			"it states no tokens and no prices over ACP; the tokens of a session that the run began are read from the session's files"},
-		Quirks: func(s *acpagent.Spec) { s.ToolName, s.MCPTool = acpagent.TitleWord, mcpTool },
+		Quirks: func(s *acpagent.Spec) { s.ToolName, s.MCPTool, s.Blobs = toolName, mcpTool, acpagent.NoBlobs },
 		Limits: func(c *execution.Capabilities) {
 			c.Agent.TokensUnstated, c.Agent.TextStreaming = true, false
 			c.Agent.MCPTransports = []execution.MCPTransport{execution.MCPStdio} // and so no tools of the caller
 			c.Agent.AuthFiles = []string{"~/.factory/settings.json"}
 		},
 	}
+}
+
+// toolName returns the name of a tool, which begins the title of its call. The title of a command is the command.
+func toolName(c *acpagent.ToolCall) string {
+	if strings.HasPrefix(c.Title, "`") {
+		return "Execute"
+	}
+	return acpagent.TitleWord(c)
 }
 
 // mcpTool recognizes server___tool.

@@ -7,11 +7,13 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 )
 
-// TestTools: the title of a call begins with its tool.
+// TestTools: the title of a call begins with its tool, unless it is a command.
 func TestTools(t *testing.T) {
 	t.Parallel()
-	if got := acpagent.TitleWord(&acpagent.ToolCall{Title: "Create /w/hello.txt"}); got != "Create" {
-		t.Error(got)
+	for title, want := range map[string]string{"Create /w/hello.txt": "Create", "`echo broken; exit 3` (high)": "Execute"} {
+		if got := toolName(&acpagent.ToolCall{Title: title}); got != want {
+			t.Errorf("%q: %q, want %q", title, got, want)
+		}
 	}
 	if server, tool, ok := mcpTool(&acpagent.ToolCall{Title: "files___echo x"}, []string{"other", "files"}); server != "files" || tool != "echo" || !ok {
 		t.Error(server, tool, ok)

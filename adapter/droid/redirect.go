@@ -17,7 +17,7 @@ var _ adapter.ModelRedirector = Adapter{}
 // RedirectModel points Droid to another Chat Completions API by a model of one's own in settings.json.
 func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
 	settings, err := json.Marshal(map[string]any{"cloudSessionSync": false, "sessionDefaultSettings": map[string]any{"model": scripted}, "customModels": []any{map[string]any{"model": "scripted-model", "displayName": "Scripted",
-		"baseUrl": baseURL + "/v1", "apiKey": "dummy", "provider": "generic-chat-completion-api", "maxOutputTokens": 8192}}})
+		"baseUrl": baseURL + "/v1", "apiKey": "dummy", "provider": "generic-chat-completion-api", "maxOutputTokens": 8192, "noImageSupport": false}}})
 	if err != nil {
 		panic(err) // texts and numbers always encode
 	}

@@ -77,7 +77,7 @@ func row() acpagent.Agent {
 		},
 		Quirks: func(s *acpagent.Spec) {
 			s.ToolName, s.MCPTool, s.Kind = toolName, serverTool, kind
-			s.CancelWait, s.FailedText = 3*time.Second, failed
+			s.CancelWait, s.FailedText, s.Blobs = 3*time.Second, failed, acpagent.NoBlobs
 			s.Modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "auto", execution.ApprovalPrompt: "approve", execution.ApprovalDeny: "approve"}
 		},
 	}

@@ -113,7 +113,7 @@ func (a attachment) block(agent string, can promptAbilities) (block, *execution.
 		return block{kind: blockAudio, data: a.data, mime: a.mime}, nil
 	case can.inline && can.image:
 		return block{kind: blockImage, data: a.data, mime: a.mime}, nil
-	case can.embedded:
+	case can.embedded && (can.blobs == nil || can.blobs(a.mime)):
 		return block{kind: blockResource, uri: a.uri, data: a.data, mime: a.mime}, nil
 	}
 	return refuse("fileAttachments", "attachments of type "+a.mime)

@@ -25,7 +25,8 @@ var lineShape jsonscan.Shape[lineForm]
 // promptAbilities are the content types besides text and URLs that an agent accepts in a prompt.
 type promptAbilities struct {
 	image, audio, embedded bool
-	inline                 bool // Spec.InlineOnly
+	inline                 bool              // Spec.InlineOnly
+	blobs                  func(string) bool // Spec.Blobs
 }
 
 // abilities are what an agent declares.

@@ -32,7 +32,7 @@ func (p *parser) introduced(s *cliagent.Sink) {
 		s.Fail(p.errorf(execution.CodeInvalidOutput, "%s replied to initialize without a protocol version", p.spec.Name))
 		return
 	}
-	a.prompt.inline = p.spec.InlineOnly
+	a.prompt.inline, a.prompt.blobs = p.spec.InlineOnly, p.spec.Blobs
 	p.agent, p.known = a, true
 	if a.version != protocolVersion {
 		e := p.errorf(execution.CodeCapability, "%s speaks version %d of the Agent Client Protocol, drawbar speaks version %d", p.spec.Name, a.version, protocolVersion)

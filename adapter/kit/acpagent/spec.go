@@ -45,6 +45,9 @@ type Spec struct {
 	// InlineOnly is for an agent that drops images next to a resource: texts then become part of the message, and
 	// other content is sent as an image of its own media type.
 	InlineOnly bool
+	// Blobs reports whether an agent that accepts embedded content gives content of this media type, which is not text,
+	// to its model. Other content is refused. Default: it gives all of it.
+	Blobs func(mediaType string) bool
 
 	// ToolName returns the name of a call's tool. Default: DefaultToolName.
 	ToolName func(*ToolCall) string

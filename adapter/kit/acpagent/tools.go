@@ -345,6 +345,9 @@ func (p *parser) endTools(interrupted bool, s *cliagent.Sink) {
 	clear(p.tools)
 }
 
+// NoBlobs is Spec.Blobs of an agent that drops all embedded content but text.
+func NoBlobs(string) bool { return false }
+
 // TitleWord returns the first word of a call's title where the agent puts its tool's name, without a colon behind it.
 func TitleWord(c *ToolCall) string {
 	word, _, _ := strings.Cut(c.Title, " ")

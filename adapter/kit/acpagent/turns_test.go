@@ -390,6 +390,31 @@ func TestPromptBlocks(t *testing.T) {
 	}
 }
 
+// TestBlobs: content that an agent is known to drop is refused before anything is said to a model.
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	pdf := func(mediaType string) bool { return mediaType == "application/pdf" }
+	for _, tt := range []struct {
+		blobs func(string) bool
+		a     execution.Attachment
+		taken bool
+	}{
+		{pdf, execution.Attachment{Name: "c.pdf", Base64: "JVBERi0=", MimeType: "application/pdf"}, true},
+		{pdf, execution.Attachment{Name: "film.mp4", Base64: "aGk=", MimeType: "video/mp4"}, false},
+		{acpagent.NoBlobs, execution.Attachment{Name: "c.pdf", Base64: "JVBERi0=", MimeType: "application/pdf"}, false},
+		{acpagent.NoBlobs, execution.Attachment{Name: "a.txt", Base64: "aGk=", MimeType: "text/plain"}, true},
+		{acpagent.NoBlobs, execution.Attachment{Name: "a.png", Base64: "iVBORw0KGgo=", MimeType: "image/png"}, true},
+	} {
+		req := newRequest("hi")
+		req.Message.Attachments = []execution.Attachment{tt.a}
+		k := newTalk(t, acpagent.Spec{Blobs: tt.blobs}, req)
+		k.reply(able)
+		if went := k.last().Method == "session/new"; went != tt.taken {
+			t.Errorf("%s: accepted %v, want %v", tt.a.Name, went, tt.taken)
+		}
+	}
+}
+
 // TestAttachmentsBeforeTheStart are faults that are found while nothing runs.
 func TestAttachmentsBeforeTheStart(t *testing.T) {
 	t.Parallel()
