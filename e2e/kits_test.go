@@ -155,7 +155,7 @@ var kits = []kit{
 		},
 		shell:   func(c string) string { return fmt.Sprintf(`{"name":"run_commands","input":{"commands":[%s]}}`, q(c)) },
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s__%s","input":%s}`, s, t, in) },
-		overACP: true, lateUsage: true, silentRetries: true, cutGoesOn: true, model: "anthropic/claude-sonnet-5",
+		overACP: true, lateUsage: true, silentRetries: true, cutGoesOn: true, slowStart: 12 * time.Second, model: "anthropic/claude-sonnet-5",
 		blind:    "cline 3.0.65 leaves out an image for a model of which it knows nothing",
 		lateCost: "it states no price over ACP; the session's files have it, which drawbar sessions cost reads",
 		vague:    "cline 3.0.65 gives the message of an error of the model API without its status, as an internal error",

@@ -226,7 +226,7 @@ func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 	}
 	c.ended = true
 	p.behindRun = p.behindRun || p.spec.Background != nil && p.spec.Background(&c.ToolCall)
-	why := cmp.Or(strings.TrimSpace(c.Text()), reason(c.Output), strings.TrimSpace(c.Terminal), failed)
+	why := cmp.Or(strings.TrimSpace(c.Text()), reason(c.Output), strings.TrimSpace(cmp.Or(c.Terminal, c.said)), failed)
 	switch {
 	case ok:
 		p.endSubagent(c, "", s)
