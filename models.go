@@ -143,11 +143,9 @@ func (m Models) Refresh(ctx context.Context, agentName string) ([]OfferedModel, 
 		return nil, err
 	}
 	name := e.Descriptor.Name
-	lister, ok := adapter.As[adapter.ModelLister](e.Adapter)
-	if !ok {
-		lacks := execution.Errorf(execution.CodeCapability, "%s has no command that lists models without a conversation", name)
-		lacks.Agent, lacks.Capability = name, "models.refresh"
-		return nil, lacks.WithHint("declare models under \"models\" in the configuration: drawbar config schema")
+	lister, err := capable[adapter.ModelLister](m.registry, name, "command that lists models without a conversation", "models.refresh")
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, refreshTime, execution.Errorf(execution.CodeTimeout, "%s did not list its models within %s", name, refreshTime))
 	defer cancel()

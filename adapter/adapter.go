@@ -12,7 +12,8 @@
 //     (earlier usage of a session), OutputReader (output of an agent that somebody else started)
 //   - the machine: Prober (installed, logged in), AuthGuide, Installer, ModelRedirector (another model API)
 //   - what the agent leaves on disk: SessionStore, SessionFollower, UsageLog (read by a UsageScanner)
-//   - extensions: NativeHooks, PluginManager, PluginSearcher, SkillKeeper
+//   - extensions: NativeHooks, PluginManager, PluginSearcher, PluginUpdater, PluginSwitcher, SkillKeeper
+//   - what the program itself knows: ModelLister
 //   - a decorator: Unwrapper
 //
 // An Inbox may also be a ToolHost (the caller's tools) and a HookHost (asked before each tool call).

@@ -9,7 +9,19 @@ type PluginManager interface {
 	// InstallPlugin installs the plugin that the agent calls id and returns what is installed. A command that
 	// reports success and installs nothing is an error.
 	InstallPlugin(ctx context.Context, h Host, id string, o PluginOptions) (InstalledPlugin, error)
-	UninstallPlugin(ctx context.Context, h Host, id string) error
+	UninstallPlugin(ctx context.Context, h Host, id string, o PluginOptions) error
+}
+
+// PluginUpdater is an agent whose command updates plugins.
+type PluginUpdater interface {
+	// UpdatePlugin installs the latest version of a plugin, if there is a newer one, and returns what is installed.
+	UpdatePlugin(ctx context.Context, h Host, id string, o PluginOptions) (InstalledPlugin, error)
+}
+
+// PluginSwitcher is an agent whose command disables plugins and enables them again.
+type PluginSwitcher interface {
+	// SwitchPlugin enables or disables an installed plugin, and returns it. One that is already so stays so.
+	SwitchPlugin(ctx context.Context, h Host, id string, on bool, o PluginOptions) (InstalledPlugin, error)
 }
 
 // PluginSearcher is an agent whose plugins can be searched for.
@@ -19,10 +31,16 @@ type PluginSearcher interface {
 	SearchPlugins(ctx context.Context, h Host, query string) ([]PluginListing, error)
 }
 
-// PluginOptions say how to install a plugin.
+// PluginOptions say which plugin of several to manage, and how to install it. What an agent's command cannot do is a
+// CAPABILITY_ERROR.
 type PluginOptions struct {
 	// Consent says that the person accepts a third-party program, for agents that ask.
 	Consent bool
+	// Version is the version to install; empty for the agent's choice.
+	Version string
+	// Scope is the user's settings, which an empty one means, or those of the project in Dir.
+	Scope ConfigScope
+	Dir   string // absolute
 }
 
 // The formats of plugins.
@@ -42,6 +60,8 @@ type InstalledPlugin struct {
 	Description string `json:"description,omitempty"`
 	InstalledAt string `json:"installedAt,omitempty"` // empty if the agent does not state it
 	Enabled     bool   `json:"enabled"`
+	// Scope is empty if the agent does not state it.
+	Scope ConfigScope `json:"scope,omitempty"`
 }
 
 // PluginListing is an installable plugin.

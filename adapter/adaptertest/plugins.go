@@ -74,7 +74,7 @@ func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 		check(t, "list", err)
 		_, err = a.InstallPlugin(ctx, h, "some", agree)
 		check(t, "install", err)
-		check(t, "uninstall", a.UninstallPlugin(ctx, h, "some"))
+		check(t, "uninstall", a.UninstallPlugin(ctx, h, "some", adapter.PluginOptions{}))
 		if s, ok := a.(adapter.PluginSearcher); ok {
 			_, err := s.SearchPlugins(ctx, h, "")
 			check(t, "search", err)
@@ -114,7 +114,7 @@ func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 		if _, err := a.ListPlugins(gone, h); !errors.Is(err, context.Canceled) {
 			t.Errorf("list: %v", err)
 		}
-		if err := a.UninstallPlugin(gone, h, "some"); !errors.Is(err, context.Canceled) {
+		if err := a.UninstallPlugin(gone, h, "some", adapter.PluginOptions{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("uninstall: %v", err)
 		}
 	})
@@ -125,7 +125,7 @@ func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 			if _, err := a.InstallPlugin(ctx, h, id, agree); execution.CodeOf(err) != execution.CodeValidation {
 				t.Errorf("install %.20q: %v", id, err)
 			}
-			if err := a.UninstallPlugin(ctx, h, id); execution.CodeOf(err) != execution.CodeValidation {
+			if err := a.UninstallPlugin(ctx, h, id, adapter.PluginOptions{}); execution.CodeOf(err) != execution.CodeValidation {
 				t.Errorf("uninstall %.20q: %v", id, err)
 			}
 			if len(ran) > 0 {
@@ -134,9 +134,48 @@ func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 		}
 		const odd = "a; touch b $(c) `d` 'e' && f"
 		var ran []string
-		_ = a.UninstallPlugin(ctx, Commands{}.Host(&ran), odd)
+		_ = a.UninstallPlugin(ctx, Commands{}.Host(&ran), odd, adapter.PluginOptions{})
 		if !slices.ContainsFunc(ran, func(line string) bool { return strings.HasSuffix(line, " "+odd) }) {
 			t.Errorf("%q does not reach the program as it is: %q", odd, ran)
+		}
+	})
+	t.Run("unsupported", func(t *testing.T) {
+		for name, o := range map[string]adapter.PluginOptions{"project": {Consent: true, Scope: adapter.ScopeProject, Dir: "/work"}, "version": {Consent: true, Version: "1.2"}} {
+			var ran []string
+			_, err := a.InstallPlugin(ctx, recorded.Host(&ran), "some", o)
+			switch {
+			case execution.CodeOf(err) == execution.CodeCapability && len(ran) > 0:
+				t.Errorf("%s: refused after %q", name, ran)
+			case execution.CodeOf(err) != execution.CodeCapability && !slices.ContainsFunc(ran, func(line string) bool {
+				return strings.Contains(line, "project") || strings.Contains(line, "1.2")
+			}):
+				t.Errorf("%s: ignored: %q, %v", name, ran, err)
+			}
+		}
+	})
+	t.Run("switched without effect", func(t *testing.T) {
+		s, ok := a.(adapter.PluginSwitcher)
+		if !ok {
+			t.Skip("it cannot be switched")
+		}
+		h := recorded.Host(new([]string))
+		list, err := a.ListPlugins(ctx, h)
+		if err != nil || len(list) == 0 {
+			t.Fatal(list, err)
+		}
+		p := list[0]
+		if same, err := s.SwitchPlugin(ctx, h, p.PluginID, p.Enabled, adapter.PluginOptions{Scope: p.Scope}); err != nil || same != p {
+			t.Errorf("as it is already: %+v, %v", same, err)
+		}
+		run := h.Spawn
+		h.Spawn = func(ctx context.Context, r adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
+			if _, ok := recorded[strings.Join(r.Args, " ")]; ok {
+				return run(ctx, r)
+			}
+			return adapter.SpawnOutcome{Stdout: "done, surely"}, nil
+		}
+		if _, err := s.SwitchPlugin(ctx, h, p.PluginID, !p.Enabled, adapter.PluginOptions{Scope: p.Scope}); execution.CodeOf(err) != execution.CodePlugin || !strings.Contains(err.Error(), "surely") {
+			t.Errorf("no effect: %v", err)
 		}
 	})
 	t.Run("reported as installed, but missing", func(t *testing.T) {

@@ -156,7 +156,17 @@ func writePlugins(t *testing.T, b *bytes.Buffer, p adapter.PluginManager, name s
 	row(t, b, "plugins "+name, list)
 	_, _ = p.InstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{Consent: true}) // only the commands matter
 	_, refused := p.InstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{})
-	_ = p.UninstallPlugin(t.Context(), h, "ID")
+	_ = p.UninstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{})
+	project := adapter.PluginOptions{Consent: true, Scope: adapter.ScopeProject, Dir: "/work"}
+	_, _ = p.InstallPlugin(t.Context(), h, "PROJECT", project)
+	_, _ = p.InstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{Consent: true, Version: "1.2"})
+	if u, ok := p.(adapter.PluginUpdater); ok {
+		_, _ = u.UpdatePlugin(t.Context(), h, "ID", adapter.PluginOptions{})
+	}
+	if s, ok := p.(adapter.PluginSwitcher); ok {
+		_, _ = s.SwitchPlugin(t.Context(), h, "ID", true, adapter.PluginOptions{})
+		_, _ = s.SwitchPlugin(t.Context(), h, "ID", false, adapter.PluginOptions{})
+	}
 	row(t, b, "  commands", ran)
 	row(t, b, "  without consent", execution.CodeOf(refused))
 	s, ok := p.(adapter.PluginSearcher)

@@ -62,6 +62,8 @@ type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
 	declared.Of[declares]
+	declared.UpdatesOf[declares]
+	declared.SwitchesOf[declares]
 	declared.ModelsOf[declares]
 	declared.SearchOf[declares]
 }

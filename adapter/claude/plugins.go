@@ -11,10 +11,12 @@ import (
 var plugins = declared.PluginTable{
 	Format: adapter.PluginDirectory,
 	List:   []string{"plugin", "list", "--json"}, Install: []string{"plugin", "install"}, Remove: []string{"plugin", "uninstall"},
+	Update: []string{"plugin", "update"}, Enable: []string{"plugin", "enable"}, Disable: []string{"plugin", "disable"}, Scopes: declared.UserAndProject(),
 	Rows: func(said adapter.SpawnOutcome) (list []adapter.InstalledPlugin, err error) {
 		var rows []struct {
 			ID          string `json:"id"`
 			Version     string `json:"version"`
+			Scope       string `json:"scope"`
 			Enabled     bool   `json:"enabled"`
 			InstalledAt string `json:"installedAt"`
 		}
@@ -22,7 +24,7 @@ var plugins = declared.PluginTable{
 		for _, r := range rows {
 			short, _, _ := strings.Cut(r.ID, "@")
 			list = append(list, adapter.InstalledPlugin{PluginID: r.ID, Name: short, Version: r.Version, InstalledAt: r.InstalledAt,
-				Enabled: r.Enabled})
+				Enabled: r.Enabled, Scope: declared.ScopeOf(r.Scope)})
 		}
 		return list, err
 	},

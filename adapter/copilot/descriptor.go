@@ -56,6 +56,8 @@ type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
 	declared.Of[declares]
+	declared.UpdatesOf[declares]
+	declared.SwitchesOf[declares]
 	declared.SearchOf[declares]
 }
 

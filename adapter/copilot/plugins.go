@@ -13,6 +13,7 @@ import (
 var plugins = declared.PluginTable{
 	Format: adapter.PluginDirectory,
 	List:   []string{"plugin", "list", "--json"}, Install: []string{"plugin", "install"}, Remove: []string{"plugin", "uninstall"}, Unnamed: true,
+	Update: []string{"plugin", "update"}, Enable: []string{"plugin", "enable"}, Disable: []string{"plugin", "disable"},
 	Rows: func(said adapter.SpawnOutcome) (list []adapter.InstalledPlugin, err error) {
 		var rows []struct {
 			Name        string `json:"name"`

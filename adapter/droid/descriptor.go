@@ -34,6 +34,8 @@ type Adapter struct {
 	sessionfile.Store
 	declared.SkillsOf[declares]
 	declared.LoginsOf[declares]
+	declared.PluginsOf[declares]
+	declared.UpdatesOf[declares]
 }
 
 // home is the folder of the settings, logins and sessions.
@@ -47,7 +49,7 @@ func (declares) Table() *declared.Table { return &table }
 var table = declared.Table{
 	Agent: name, Command: name, Home: home, Project: ".factory",
 	Model:  declared.Setting("", home, "settings.json", "sessionDefaultSettings", "model"),
-	Skills: declared.Folders{Suffix: ".md", Subagents: "droids"},
+	Skills: declared.Folders{Suffix: ".md", Subagents: "droids"}, Plugins: &plugins,
 	Login: &declared.LoginTable{
 		Variables: []declared.Variable{{Name: "FACTORY_API_KEY", Method: "api_key"}},
 		Stored:    declared.StoredIn(home, loginHint, "auth.v2.file", "auth.encrypted", "auth.json", "settings.json"),
@@ -79,6 +81,7 @@ func described() acpagent.Agent {
 		Quirks: func(s *acpagent.Spec) { s.ToolName, s.MCPTool, s.Blobs = toolName, mcpTool, acpagent.NoBlobs },
 		Limits: func(c *execution.Capabilities) {
 			c.Agent.TokensUnstated, c.Agent.TextStreaming = true, false
+			c.Agent.Plugins, c.Agent.PluginFormats = true, []string{adapter.PluginDirectory}
 			c.Agent.MCPTransports = []execution.MCPTransport{execution.MCPStdio} // and so no tools of the caller
 			c.Agent.AuthFiles = []string{"~/.factory/settings.json"}
 		},

@@ -16,6 +16,8 @@ type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
 	declared.Of[declares]
+	declared.UpdatesOf[declares]
+	declared.SwitchesOf[declares]
 }
 
 // home is the folder of Gemini's settings and logins.

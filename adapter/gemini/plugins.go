@@ -15,7 +15,8 @@ var plugins = declared.PluginTable{
 	Env:     map[string]string{"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_CLI_TRUST_WORKSPACE": "true", "NO_COLOR": "1"},
 	List:    []string{"extensions", "list", "--output-format=json"},
 	Install: []string{"extensions", "install"}, Then: []string{"--consent", "--skip-settings"}, Consent: true, Unnamed: true,
-	Remove: []string{"extensions", "uninstall"},
+	Remove: []string{"extensions", "uninstall"}, Version: declared.VersionAsRef, AtHome: true,
+	Update: []string{"extensions", "update"}, Enable: []string{"extensions", "enable"}, Disable: []string{"extensions", "disable"},
 	Rows: func(said adapter.SpawnOutcome) (list []adapter.InstalledPlugin, err error) {
 		var rows []struct {
 			Name        string `json:"name"`

@@ -42,6 +42,8 @@ type Adapter struct {
 	sessionfile.Store
 	declared.SkillsOf[declares]
 	declared.PluginsOf[declares]
+	declared.UpdatesOf[declares]
+	declared.SwitchesOf[declares]
 	declared.LoginsOf[declares]
 	declared.ModelsOf[declares]
 }

@@ -12,6 +12,8 @@ import (
 var plugins = declared.PluginTable{
 	Format: adapter.PluginPackage,
 	List:   []string{"plugin", "list", "--json"}, Install: []string{"plugin", "install"}, Remove: []string{"plugin", "uninstall"}, Consent: true, Unnamed: true,
+	Enable: []string{"plugin", "enable"}, Disable: []string{"plugin", "disable"}, Update: []string{"plugin", "upgrade"},
+	Scopes: declared.UserAndProject(), Version: declared.VersionBehindAt,
 	Rows: func(said adapter.SpawnOutcome) ([]adapter.InstalledPlugin, error) {
 		var found struct {
 			NPM []struct {
@@ -21,6 +23,7 @@ var plugins = declared.PluginTable{
 			} `json:"npm"`
 			Marketplace []struct {
 				ID      string
+				Scope   string
 				Entries []struct {
 					Version, InstalledAt string
 					Enabled              *bool
@@ -35,7 +38,7 @@ var plugins = declared.PluginTable{
 			list = append(list, adapter.InstalledPlugin{PluginID: p.Name, Name: p.Name, Version: p.Version, Description: p.Manifest.Description, Enabled: p.Enabled})
 		}
 		for _, p := range found.Marketplace {
-			one := adapter.InstalledPlugin{PluginID: p.ID, Name: p.ID, Enabled: true}
+			one := adapter.InstalledPlugin{PluginID: p.ID, Name: p.ID, Enabled: true, Scope: declared.ScopeOf(p.Scope)}
 			if len(p.Entries) > 0 {
 				e := p.Entries[0]
 				one.Version, one.InstalledAt, one.Enabled = e.Version, e.InstalledAt, e.Enabled == nil || *e.Enabled

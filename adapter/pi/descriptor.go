@@ -60,6 +60,7 @@ type Adapter struct {
 	sessionfile.Store
 	declared.SkillsOf[declares]
 	declared.PluginsOf[declares]
+	declared.UpdatesOf[declares]
 	declared.LoginsOf[declares]
 	declared.ModelsOf[declares]
 }

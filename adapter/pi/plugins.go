@@ -15,6 +15,7 @@ const pluginFormat = adapter.PluginPackage
 var plugins = declared.PluginTable{
 	Format: pluginFormat,
 	List:   []string{"list", "--no-approve"}, Install: []string{"install"}, Remove: []string{"remove"}, Consent: true, Unnamed: true,
+	Update: []string{"update", "--no-approve"}, Version: declared.VersionBehindAt,
 	Rows: func(said adapter.SpawnOutcome) (list []adapter.InstalledPlugin, err error) {
 		user := false
 		for line := range strings.Lines(said.Stdout) {

@@ -63,6 +63,8 @@ type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
 	declared.Of[declares]
+	declared.UpdatesOf[declares]
+	declared.SwitchesOf[declares]
 }
 
 // home is where Qwen Code keeps its settings.

@@ -13,7 +13,8 @@ var plugins = declared.PluginTable{
 	Env:     map[string]string{"QWEN_CODE_NO_RELAUNCH": "true", "NO_COLOR": "1"},
 	List:    []string{"extensions", "list"},
 	Install: []string{"extensions", "install"}, Then: []string{"--consent"}, Consent: true, Unnamed: true,
-	Remove: []string{"extensions", "uninstall"},
+	Remove: []string{"extensions", "uninstall"}, Version: declared.VersionAsRef,
+	Update: []string{"extensions", "update"}, Enable: []string{"extensions", "enable"}, Disable: []string{"extensions", "disable"},
 	Rows: func(said adapter.SpawnOutcome) ([]adapter.InstalledPlugin, error) {
 		return parseExtensions(said.Stdout), nil
 	},

@@ -73,10 +73,10 @@ func ParsePlugins(agent, output string, v any) error {
 	return nil
 }
 
-// findPlugin finds an installed plugin by id or name.
-func findPlugin(list []adapter.InstalledPlugin, id string) (adapter.InstalledPlugin, bool) {
+// findPlugin finds an installed plugin by id or name, in a scope if the agent states scopes.
+func findPlugin(list []adapter.InstalledPlugin, id string, scope adapter.ConfigScope) (adapter.InstalledPlugin, bool) {
 	for _, p := range list {
-		if p.PluginID == id || p.Name == id {
+		if (p.PluginID == id || p.Name == id) && (p.Scope == "" || p.Scope == cmp.Or(scope, adapter.ScopeGlobal)) {
 			return p, true
 		}
 	}
@@ -96,3 +96,27 @@ func missing(agent, id string, said adapter.SpawnOutcome) error {
 	e.Agent = agent
 	return e
 }
+
+// unchanged is the error for a plugin that a command reported to have switched, and that is listed as before.
+func unchanged(agent, id string, said adapter.SpawnOutcome) error {
+	e := execution.Errorf(execution.CodePlugin, "%s reported success, but lists %s as before: %s", agent, id,
+		cmp.Or(lastLines(said.Stdout+said.Stderr), "no output"))
+	e.Agent = agent
+	return e
+}
+
+// ScopeOf converts an agent's word for a scope, empty for one that is neither the user's nor a project's.
+func ScopeOf(word string) adapter.ConfigScope {
+	return map[string]adapter.ConfigScope{"user": adapter.ScopeGlobal, "project": adapter.ScopeProject}[word]
+}
+
+// UserAndProject are the scopes of agents with a flag --scope.
+func UserAndProject() map[adapter.ConfigScope][]string {
+	return map[adapter.ConfigScope][]string{adapter.ScopeGlobal: {"--scope=user"}, adapter.ScopeProject: {"--scope=project"}}
+}
+
+// VersionBehindAt writes a version as packages do: ID@VERSION.
+func VersionBehindAt(id, version string) (string, []string) { return id + "@" + version, nil }
+
+// VersionAsRef names a version by the git ref that it is.
+func VersionAsRef(id, version string) (string, []string) { return id, []string{"--ref=" + version} }

@@ -120,7 +120,7 @@ var entries = []entry{
 	{name: "hooks", group: "settings", short: "Run your own commands before and after agent actions", make: hooks.New},
 	{name: "skills", group: "settings", short: "List, add and remove agents' skills: folders with a SKILL.md", make: skills.New},
 	{name: "subagents", group: "settings", short: "List, add and remove agents' sub-agents: files with instructions for a helper", make: skills.NewSubagents},
-	{name: "plugins", group: "settings", short: "List, install, uninstall and search an agent's plugins", make: plugins.New},
+	{name: "plugins", group: "settings", short: "List, install, update, disable, uninstall and search an agent's plugins", make: plugins.New},
 	{name: "demo", group: "test", short: "Watch a run and a governed run; needs no agent, network or key", make: demo.New},
 	{name: "model", group: "test", short: "Serve a scripted model to agents, for tests", make: model.New},
 	{name: "conform", other: true, make: conform.New},
