@@ -148,7 +148,7 @@ func TestSubagentIsOffered(t *testing.T) {
 		if k.name == "codex" { // models of its catalogue are told of sub-agents later, on demand
 			args = append(slices.Clone(args[:2]), append([]string{"--model=scripted-model"}, args[2:]...)...)
 		}
-		out := ""
+		var out string
 		if len(args) > 0 {
 			out = l.agent(args...)
 		} else {
