@@ -39,7 +39,8 @@ func TestKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(got)
-	if got.running < got.kills/2 || got.resume == 0 || got.accepted < got.kills {
+	rare := got.kills < 500 // fifty kills may all miss the transactions
+	if got.running < got.kills/2 || got.resume == 0 && !rare || got.accepted < got.kills {
 		t.Errorf("the kills hit nothing: %s", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 func named() []func() acpagent.Agent {
 	return []func() acpagent.Agent{
 		openclaw, claudeBridge, codexBridge, // exercised: exercised.go
-		auggie, codeAssistant, cursor, hermes, junie, kilo, kimi, kiro, openhands, piBridge, poolside, qoder, stakpak, vibe,
+		auggie, codeAssistant, cursor, junie, kilo, kimi, kiro, openhands, piBridge, poolside, qoder, stakpak, vibe,
 	}
 }
 
@@ -58,13 +58,6 @@ func cursor() acpagent.Agent {
 	a.Login = acpagent.Login{Command: "cursor-agent login", Variables: []adapter.AuthVariable{
 		key("CURSOR_API_KEY", "API key of the Cursor account"), key("CURSOR_AUTH_TOKEN", "token of the Cursor account")}}
 	// A stored login is used by itself, and its login method would open a browser.
-	return a
-}
-
-func hermes() acpagent.Agent {
-	a := documented("hermes", "Hermes Agent", "hermes", "https://hermes-agent.nousresearch.com/docs/user-guide/features/acp", "acp")
-	a.About.Aliases, a.About.HostTraces = []string{"hermes-agent"}, []string{"HERMES_RUN_ID", "HERMES_SESSION"}
-	a.Login = acpagent.Login{Command: "hermes model", Files: []string{".hermes/config.yaml", ".hermes/auth.json"}}
 	return a
 }
 

@@ -11,6 +11,7 @@ import (
 	_ "github.com/drawbar/drawbar/adapter/droid"    // registers droid
 	_ "github.com/drawbar/drawbar/adapter/gemini"   // registers gemini
 	_ "github.com/drawbar/drawbar/adapter/goose"    // registers goose
+	_ "github.com/drawbar/drawbar/adapter/hermes"   // registers hermes
 	_ "github.com/drawbar/drawbar/adapter/omp"      // registers omp
 	_ "github.com/drawbar/drawbar/adapter/opencode" // registers opencode
 	_ "github.com/drawbar/drawbar/adapter/pi"       // registers pi

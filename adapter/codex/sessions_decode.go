@@ -2,7 +2,6 @@ package codex
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -247,14 +246,9 @@ func orText(text, otherwise string) string {
 // input returns the input of a call as JSON. Codex stores the arguments of functions as text.
 func input(v *itemForm) []byte {
 	for _, text := range []string{v.Arguments.Str(), v.Input.Str()} {
-		if text == "" {
-			continue
+		if text != "" {
+			return sessionfile.Input(text)
 		}
-		if json.Valid([]byte(text)) {
-			return []byte(text)
-		}
-		b, _ := json.Marshal(text) // a string always encodes
-		return b
 	}
 	return v.Action.Raw()
 }

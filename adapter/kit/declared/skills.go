@@ -14,6 +14,7 @@ type Folders struct {
 	Also        []string // other folders with skills, in the home directory and in a project
 	AlsoProject []string // other folders in a project only
 	Note        string   // condition for those of a project
+	UserOnly    bool     // a project has none
 }
 
 // SkillsOf implements adapter.SkillKeeper from the table.
@@ -22,6 +23,9 @@ type SkillsOf[D Declares] struct{}
 // SkillFolder returns where the agent reads skills.
 func (SkillsOf[D]) SkillFolder(h adapter.Host, scope adapter.ConfigScope, dir string) (adapter.Folder, bool) {
 	t := of[D]()
+	if t.Skills.UserOnly && scope == adapter.ScopeProject {
+		return adapter.Folder{}, false
+	}
 	f := t.folder(h, scope, dir, "skills")
 	home, also := h.Home, t.Skills.Also
 	if scope == adapter.ScopeProject {

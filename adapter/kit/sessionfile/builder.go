@@ -180,9 +180,12 @@ func (b *Builder) finish() adapter.SessionSummary {
 	if !b.Partial {
 		b.Main.tree.prune()
 		turns, messages, usage := b.Main.totals()
-		s.TurnCount, s.MessageCount, s.Usage = &turns, &messages, &usage
+		s.TurnCount, s.MessageCount = &turns, &messages
+		if s.Usage == nil { // else the agent states the sum, not the parts
+			s.Usage = &usage
+		}
 		if s.Cost != nil {
-			cost := execution.CostOf(usage, s.Cost.TotalUSD, s.Cost.Source)
+			cost := execution.CostOf(*s.Usage, s.Cost.TotalUSD, s.Cost.Source)
 			s.Cost = &cost
 		}
 	}

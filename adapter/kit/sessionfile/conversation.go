@@ -109,6 +109,15 @@ func (c *Conversation) Call(m *adapter.SessionMessage, id, name string, input []
 	m.ToolCalls = append(m.ToolCalls, adapter.SessionToolCall{ToolCallID: id, ToolName: name, Input: json.RawMessage(append([]byte(nil), input...))})
 }
 
+// Input returns the input of a tool call that an agent keeps as text: JSON as it is, anything else as a JSON string.
+func Input(text string) []byte {
+	if json.Valid([]byte(text)) {
+		return []byte(text)
+	}
+	b, _ := json.Marshal(text) // a string always encodes
+	return b
+}
+
 // AddText adds a block of text to a message, on a new line.
 func AddText(have, more string) string {
 	switch {

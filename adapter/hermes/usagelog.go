@@ -1,0 +1,57 @@
+package hermes
+
+import (
+	"context"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/usagescan"
+	"github.com/drawbar/drawbar/transport/jsonscan"
+)
+
+var _ adapter.UsageLog = Adapter{}
+
+// UsageStores returns the database.
+func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore { return database.UsageStores(h) }
+
+// UsageVersion implements adapter.UsageLog.
+func (Adapter) UsageVersion() int { return 1 }
+
+// NewUsageScanner implements adapter.UsageLog.
+func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+	return usagescan.New(&usageLog{session: f.Rel})
+}
+
+// usageLog reads a session's row, which has the sum of its calls: it counts as one, at the time of the last message.
+type usageLog struct {
+	session string
+	memory  struct{}
+}
+
+func (*usageLog) Relevant([]byte) bool { return true }
+
+func (l *usageLog) Memory() any { return &l.memory }
+
+func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+	v, err := jsonscan.Parse(line)
+	if err != nil || v.Kind() != jsonscan.Object {
+		return false
+	}
+	if !v.Get("record").IsStr("session") {
+		return true
+	}
+	at, u := seconds(v.Get("last_at")), spent(v)
+	if at.IsZero() {
+		at = seconds(v.Get("started_at"))
+	}
+	if at.IsZero() || u.IsZero() {
+		return true
+	}
+	r := adapter.UsageRecord{Time: at.UnixMilli(), Session: l.session, Project: v.Get("cwd").Str(), Model: v.Get("model").Str(),
+		SubAgent: v.Get("source").IsStr("subagent"), Input: u.Input, Output: u.Output, Thinking: u.Thinking, CacheRead: u.Cached, CacheWrite: u.CacheWrite,
+		Key: new(usagescan.Hash).Text(name).Text(l.session).Key()}
+	if usd := price(v); usd > 0 {
+		r.Stated, r.Cost = true, usd
+	}
+	give(&r)
+	return true
+}
