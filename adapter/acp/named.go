@@ -46,21 +46,6 @@ func codeAssistant() acpagent.Agent {
 	return documented("code-assistant", "Code Assistant", "code-assistant", "https://github.com/stippi/code-assistant", "acp")
 }
 
-func cursor() acpagent.Agent {
-	a := documented("cursor", "Cursor CLI", "cursor-agent", "https://cursor.com/docs/cli/acp", "acp")
-	a.Other = "agent" // its newer name, which other programs have as well
-	a.About.Aliases, a.About.HostTraces = []string{"cursor-agent", "cursor-cli"}, []string{"CURSOR_AGENT_SESSION", "CURSOR_SESSION"}
-	a.About.Install = []adapter.InstallMethod{
-		{Platform: "darwin", Type: "script", Command: "curl https://cursor.com/install -fsS | bash"},
-		{Platform: "linux", Type: "script", Command: "curl https://cursor.com/install -fsS | bash"},
-		{Platform: "windows", Type: "manual", Notes: "how to install it: https://cursor.com/docs/cli/installation"},
-	}
-	a.Login = acpagent.Login{Command: "cursor-agent login", Variables: []adapter.AuthVariable{
-		key("CURSOR_API_KEY", "API key of the Cursor account"), key("CURSOR_AUTH_TOKEN", "token of the Cursor account")}}
-	// A stored login is used by itself, and its login method would open a browser.
-	return a
-}
-
 func junie() acpagent.Agent {
 	a := documented("junie", "Junie", "junie", "https://junie.jetbrains.com/docs/junie-cli-acp.html", "--acp", "true")
 	a.About.Install = []adapter.InstallMethod{npm("@jetbrains/junie", "", "")}

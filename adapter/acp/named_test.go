@@ -70,6 +70,12 @@ func TestOtherName(t *testing.T) {
 	}
 }
 
+// The files have the forms of the documents that cursorConfig names.
+func TestCursorConfig(t *testing.T) {
+	t.Parallel()
+	adaptertest.Config(t, cursorConfig(), "testdata/cursor")
+}
+
 // TestRows: every row describes an agent, says how to get and start its program, and where that is documented.
 func TestRows(t *testing.T) {
 	t.Parallel()
