@@ -24,6 +24,7 @@ var bare = map[string][]string{
 	"gemini":  {"gemini", "-p", "hi", "--yolo", "--skip-trust"},
 	"qwen":    {"qwen", "-p", "hi", "--yolo"},
 	"copilot": {"copilot", "-p", "hi", "--allow-all"},
+	"droid":   {"droid", "exec", "--skip-permissions-unsafe", "hi"},
 }
 
 // own runs the agent's own command in the lab.

@@ -33,6 +33,7 @@ type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
 	declared.SkillsOf[declares]
+	declared.HooksOf[declares]
 	declared.LoginsOf[declares]
 	declared.PluginsOf[declares]
 	declared.UpdatesOf[declares]
@@ -49,7 +50,7 @@ func (declares) Table() *declared.Table { return &table }
 var table = declared.Table{
 	Agent: name, Command: name, Home: home, Project: ".factory",
 	Model:  declared.Setting("", home, "settings.json", "sessionDefaultSettings", "model"),
-	Skills: declared.Folders{Suffix: ".md", Subagents: "droids"}, Plugins: &plugins,
+	Skills: declared.Folders{Suffix: ".md", Subagents: "droids"}, Plugins: &plugins, Hooks: &hooks,
 	Login: &declared.LoginTable{
 		Variables: []declared.Variable{{Name: "FACTORY_API_KEY", Method: "api_key"}},
 		Stored:    declared.StoredIn(home, loginHint, "auth.v2.file", "auth.encrypted", "auth.json", "settings.json"),
