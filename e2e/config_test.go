@@ -257,3 +257,53 @@ func TestConfigEnv(t *testing.T) {
 		}
 	})
 }
+
+// TestListsOfTwoScopes: a list that stands in the user's and in the project's settings has the value that the agent itself makes of them.
+func TestListsOfTwoScopes(t *testing.T) {
+	t.Parallel()
+	both := func(l *lab, field string, of func(scope string) string) (joined bool) {
+		for _, scope := range []string{"global", "project"} {
+			if o := l.command("config", "set", l.kit.name, field, fmt.Sprintf("[%s]", q(of(scope))), "--scope", scope); o.code != 0 {
+				l.t.Fatalf("set %s: %s", field, o.stderr)
+			}
+		}
+		value := l.command("config", "get", l.kit.name, field).stdout
+		if !strings.Contains(value, of("project")) {
+			l.t.Errorf("%s is %s", field, value)
+		}
+		return strings.Contains(value, of("global"))
+	}
+	forAgent(t, "opencode", func(t *testing.T) {
+		l := newLab(t, kit{name: "opencode"}, `{"turns":[{"text":"hello"}]}`)
+		fields := map[string]string{"skills": "/skills-%s", "agentsDoc": "%s.md", "enabled_providers": "enabled-%s", "disabled_providers": "disabled-%s"}
+		joined := map[string]bool{}
+		for field, form := range fields {
+			joined[field] = both(l, field, func(scope string) string { return fmt.Sprintf(form, scope) })
+		}
+		own := l.agent("opencode", "debug", "config", "--pure")
+		for field, form := range fields {
+			if theirs := strings.Contains(own, q(fmt.Sprintf(form, "global"))); theirs != joined[field] || !strings.Contains(own, q(fmt.Sprintf(form, "project"))) {
+				t.Errorf("%s: joined by drawbar %v, by opencode %v", field, joined[field], theirs)
+			}
+		}
+	})
+	forAgent(t, "pi", func(t *testing.T) {
+		l := newLab(t, kit{name: "pi"}, `{"turns":[{"text":"hello"}],"onExhausted":"last"}`)
+		folder := func(scope string) string { return filepath.Join(l.root, "of-"+scope) }
+		for _, scope := range []string{"global", "project"} {
+			text := fmt.Sprintf("---\nname: heron-%s\ndescription: Stands in the water.\n---\nStand.\n", scope)
+			if err := errors.Join(os.MkdirAll(filepath.Join(folder(scope), "heron-"+scope), 0o755),
+				os.WriteFile(filepath.Join(folder(scope), "heron-"+scope, "SKILL.md"), []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		log := &strings.Builder{}
+		url, _ := loggedModel(t, `{"turns":[{"text":"hello"}],"onExhausted":"last"}`, log)
+		l.redirect(url)
+		joined := both(l, "skills", folder)
+		l.agent("pi", "-p", "--approve", "hi")
+		if theirs := strings.Contains(log.String(), "heron-global"); theirs != joined || !strings.Contains(log.String(), "heron-project") {
+			t.Errorf("skills: joined by drawbar %v, by pi %v\n%s", joined, theirs, log)
+		}
+	})
+}

@@ -57,7 +57,7 @@ func configSchema() adapter.ConfigSchema {
 			Description: "what happens to tool calls without a rule of their own"},
 		{Path: "mcpServers", Label: "MCP servers", Type: adapter.TypeMCPServers, Normalized: true, Native: "mcp", Description: "MCP servers by name"},
 		{Path: "agentsDoc", Label: "Agents document", Type: adapter.TypeStringList, Normalized: true, Native: "instructions", Merge: adapter.MergeUnion, Description: "files with instructions besides AGENTS.md"},
-		{Path: "skills", Type: adapter.TypeStringList, Native: "skills.paths", Merge: adapter.MergeUnion, Description: "more folders with skills"},
+		{Path: "skills", Type: adapter.TypeStringList, Native: "skills.paths", Description: "more folders with skills"},
 		{Path: "small_model", Type: adapter.TypeString, Native: "small_model", Description: "model for titles"},
 		{Path: "default_agent", Type: adapter.TypeString, Native: "default_agent", Default: "build", Description: "agent to use when none is named"},
 		{Path: "permission.bash", Type: adapter.TypeEnum, Native: "permission.bash", Enum: decision, Description: "whether commands need approval"},

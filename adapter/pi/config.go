@@ -24,8 +24,8 @@ func configSchema() adapter.ConfigSchema {
 		{Path: "transport", Type: adapter.TypeEnum, Native: "transport", Enum: []string{"auto", "sse", "websocket", "websocket-cached"}, Default: "auto", Description: "how model APIs with several transports are reached"},
 		{Path: "httpProxy", Type: adapter.TypeString, Native: "httpProxy", Scope: adapter.ScopeGlobal, Description: "proxy for model APIs"},
 		{Path: "shellPath", Type: adapter.TypeString, Native: "shellPath", Description: "shell of the bash tool"},
-		{Path: "extensions", Type: adapter.TypeStringList, Native: "extensions", Description: "files and folders of extensions"},
-		{Path: "skills", Type: adapter.TypeStringList, Native: "skills", Description: "files and folders of skills"},
+		{Path: "extensions", Type: adapter.TypeStringList, Native: "extensions", Merge: adapter.MergeUnion, Description: "files and folders of extensions"},
+		{Path: "skills", Type: adapter.TypeStringList, Native: "skills", Merge: adapter.MergeUnion, Description: "files and folders of skills"},
 		{Path: "enableInstallTelemetry", Type: adapter.TypeBoolean, Native: "enableInstallTelemetry", Default: true, Description: "reports of installations and updates"},
 	})
 }

@@ -27,7 +27,7 @@ func configSchema() adapter.ConfigSchema {
 		{Path: "env", Label: "Environment", Type: adapter.TypeObject, Normalized: true, Native: "env", Secret: true, Description: "variables that are set where the environment has none"},
 		{Path: "mcpServers", Label: "MCP servers", Type: adapter.TypeMCPServers, Normalized: true, Native: "mcpServers", Description: "MCP servers by name"},
 		{Path: "agentsDoc", Label: "Agents document", Type: adapter.TypeStringList, Normalized: true, Native: "context.fileName", Description: "names of the files with instructions"},
-		{Path: "skills", Label: "Skills", Type: adapter.TypeStringList, Normalized: true, Native: "skills.enabled", Description: "skills that are used although they are off by default"},
+		{Path: "skills", Label: "Skills", Type: adapter.TypeStringList, Normalized: true, Native: "skills.enabled", Merge: adapter.MergeUnion, Description: "skills that are used although they are off by default"},
 		{Path: "skills.disabled", Type: adapter.TypeStringList, Native: "skills.disabled", Merge: adapter.MergeUnion, Description: "skills that are not used"},
 		{Path: "skills.directories", Type: adapter.TypeStringList, Native: "skills.directories", Merge: adapter.MergeUnion, Description: "directories with more skills"},
 		{Path: "permissions.ask", Type: adapter.TypeStringList, Native: "permissions.ask", Merge: adapter.MergeUnion, Description: "rules of tool calls that are always asked about"},
