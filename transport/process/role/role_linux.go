@@ -4,7 +4,7 @@ package role
 
 import (
 	"os"
-	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -52,41 +52,29 @@ func environ() []string {
 	return env
 }
 
-var ahead struct {
-	mu sync.Mutex
-	c  chan started // nil if there is none
-}
+// ahead is the keeper that was started in advance, nil if there is none.
+var ahead atomic.Pointer[started]
 
 type started struct {
 	proc *os.Process
 	ctl  *os.File
-	err  error
 }
 
 // StartAhead starts the next keeper in advance, while the program still initializes its packages and reads its configuration.
 // An unused one ends with the program. It does nothing on platforms without keepers.
+//
+// It does not do so beside its caller: a thread that begins with a fork often waits for the CPU of the other thread, though another
+// is idle, and then the keeper starts no sooner than without it.
 func StartAhead() {
-	c := make(chan started, 1)
-	ahead.mu.Lock()
-	ahead.c = c
-	ahead.mu.Unlock()
-	go func() {
-		var s started
-		s.proc, s.ctl, s.err = Start(Keeper, "")
-		c <- s
-	}()
+	if proc, ctl, err := Start(Keeper, ""); err == nil {
+		ahead.Store(&started{proc, ctl})
+	}
 }
 
 // Take is Start for a keeper. It returns the one that was started ahead, if there is one.
 func Take() (proc *os.Process, ctl *os.File, err error) {
-	ahead.mu.Lock()
-	c := ahead.c
-	ahead.c = nil
-	ahead.mu.Unlock()
-	if c != nil {
-		if s := <-c; s.err == nil {
-			return s.proc, s.ctl, nil
-		}
+	if s := ahead.Swap(nil); s != nil {
+		return s.proc, s.ctl, nil
 	}
 	return Start(Keeper, "")
 }
