@@ -31,6 +31,9 @@ type Remote struct {
 	Notes       []string
 }
 
+// Token is the variable of the secret that both sides of a connection over the network have.
+const Token = "DRAWBAR_TOKEN"
+
 const (
 	// remoteLimit is how long the other side may take to answer: a connection, a login and a look at the agent.
 	remoteLimit = 45 * time.Second
@@ -84,7 +87,7 @@ func (r *Remote) at() string {
 // join makes a spec that of the agent behind the other Drawbar.
 func (r *Remote) join(spec *cliagent.Spec, in Introduction) {
 	agent := in.Agent.Name
-	spec.Name, spec.Keys = r.Name, []string{"SSH_AUTH_SOCK"}
+	spec.Name, spec.Keys = r.Name, []string{"SSH_AUTH_SOCK", Token}
 	spec.InstallHint = "install it, or correct the command: " + r.correct()
 	spec.Spawn = func(l *cliagent.Launch) (cliagent.Invocation, error) {
 		req, err := r.request(l.Request, agent)

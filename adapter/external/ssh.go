@@ -13,6 +13,9 @@ const (
 	exitNotFound   = 127 // of a shell: no such program
 )
 
+// What "drawbar agents connect" prints (wsline.ErrToken, wsline.ErrConnect).
+const refusesToken, cannotConnect = "the server refuses the token", ": cannot connect: "
+
 // sshFailures are what ssh prints about a connection that it cannot make, in lower case, and what to do.
 var sshFailures = []struct{ phrase, hint string }{
 	{"host key verification failed", "connect once by hand and compare the key that ssh shows: ssh HOST"},
@@ -49,6 +52,10 @@ func (r *Remote) broken(started bool, session string, code int, stderr string) *
 		return fail(execution.CodeAgentNotInstalled, "drawbar was not found there").WithHint("%s", hint)
 	case strings.Contains(lower, `"serve"`):
 		return fail(execution.CodeAgentNotInstalled, "the Drawbar there is too old").WithHint("update Drawbar there")
+	case r.Host == "" && strings.HasSuffix(last, refusesToken):
+		return fail(execution.CodeAuth, "it cannot be reached").WithHint("set %s to the token of the other side", Token)
+	case r.Host == "" && strings.Contains(last, cannotConnect):
+		return fail(execution.CodeSpawn, "it cannot be reached").WithHint("start it there: drawbar agents serve AGENT --listen ADDRESS")
 	case r.Host != "" && code == exitConnection:
 		for _, f := range sshFailures {
 			if strings.Contains(lower, f.phrase) {

@@ -30,6 +30,7 @@ func New(app *cli.App) *cobra.Command {
 		&cobra.Command{Use: "show AGENT", Short: "Show an agent's capabilities and installation", Args: cli.Args(cobra.ExactArgs(1)),
 			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0]) }},
 		newMatrix(app), NewDetect(app), negotiate.New(app), conform.New(app), host.New(app), install.New(app), install.NewUpdate(app), install.NewUninstall(app), newadapter.New(app), serve.New(app),
+		serve.NewConnect(app),
 	)
 	cmd.AddCommand(customagent.Commands(app)...)
 	return cmd

@@ -16,6 +16,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/external"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -37,13 +38,13 @@ type row struct {
 func New(app *cli.App) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   "conform [AGENT] [--command PROGRAM] [-- COMMAND ARGS...]",
+		Use:   "conform [AGENT] [--command PROGRAM] [--url URL] [-- COMMAND ARGS...]",
 		Short: "Run the conformance suite against an installed agent, with a scripted model",
 		Long: `Run the conformance suite against an installed agent. The model is a script on this machine: no login, no cost. Checks that an
 installed program cannot trigger are skipped, with the reason.
 
-acp -- COMMAND checks any program that speaks the Agent Client Protocol, and --command an external adapter that is not on PATH yet.
-Such a program, and an agent of your configuration, finds the scripted model in the usual variables, such as OPENAI_BASE_URL, or plays
+acp -- COMMAND checks any program that speaks the Agent Client Protocol, --command an external adapter that is not on PATH yet, and --url
+one that waits for connections: a WebSocket with the same lines, and the token of DRAWBAR_TOKEN. Such a program, and an agent of your configuration, finds the scripted model in the usual variables, such as OPENAI_BASE_URL, or plays
 the scenarios itself: it gets the message "conformance: SCENARIO". An external adapter lists the scenarios that it plays in its reply
 to initialize; --plays lists them for the others.`,
 		Example: `  drawbar conform claude
@@ -64,6 +65,7 @@ to initialize; --plays lists them for the others.`,
 	}
 	cmd.Flags().StringVar(&o.only, "check", "", "run only the checks whose name contains this text")
 	cmd.Flags().StringVar(&o.program, "command", "", "external adapter to check: a `PROGRAM`, its arguments after --")
+	cmd.Flags().StringVar(&o.url, "url", "", "external adapter to check that waits at a `URL`: ws:// or wss://")
 	cmd.Flags().StringSliceVar(&o.plays, "plays", nil, "scenarios that the program plays itself, with commas")
 	cmd.Flags().StringVar(&o.format, "format", text, "format of the report: text, json or junit")
 	return cmd
@@ -133,6 +135,9 @@ func (s *stand) request(sc adaptertest.Scenario) execution.Request {
 		s.mu.Unlock()
 	}
 	env := map[string]string{"PATH": s.app.Getenv("PATH"), marker: s.dir}
+	if token := s.app.Getenv(external.Token); s.connects && token != "" {
+		env[external.Token] = token
+	}
 	maps.Copy(env, to.Env)
 	req.Run.Command = s.command
 	if sc == adaptertest.Missing {

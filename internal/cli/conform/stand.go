@@ -18,12 +18,14 @@ import (
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/serve"
 	"github.com/drawbar/drawbar/internal/modelserver"
 )
 
 // options are what a person asked for.
 type options struct {
 	only, program, format string
+	url                   string // of an agent that is served
 	plays, command        []string
 	agent                 string
 }
@@ -34,7 +36,15 @@ func (o *options) check(app *cli.App, cmd *cobra.Command, args []string) error {
 	if at := cmd.ArgsLenAtDash(); at >= 0 {
 		names, o.command = args[:at], args[at:]
 	}
-	use := "drawbar conform AGENT, drawbar conform acp -- COMMAND, or drawbar conform --command PROGRAM"
+	use := "drawbar conform AGENT, drawbar conform acp -- COMMAND, drawbar conform --command PROGRAM, or drawbar conform --url URL"
+	if o.url != "" {
+		if o.program != "" || len(args) > 0 {
+			return cli.Usage("conform takes --url alone").WithHint("%s", use)
+		}
+		if err := o.connect(app); err != nil {
+			return err
+		}
+	}
 	switch {
 	case o.program == "" && len(names) != 1:
 		return cli.Usage("conform takes one agent, not %d", len(names)).WithHint("%s", use)
@@ -62,9 +72,19 @@ func (o *options) check(app *cli.App, cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// connect makes the command that reaches the agent at a URL the program.
+func (o *options) connect(app *cli.App) error {
+	if err := serve.CheckURL(o.url, app.Getenv(external.Token)); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	o.program, o.command = self, []string{"agents", "connect", o.url}
+	return err
+}
+
 // open prepares the agent that was asked for.
 func (o *options) open(ctx context.Context, app *cli.App) (*stand, error) {
-	s := &stand{app: app, redirect: usual, cannot: map[adaptertest.Scenario]string{}}
+	s := &stand{app: app, connects: o.url != "", redirect: usual, cannot: map[adaptertest.Scenario]string{}}
 	var err error
 	if o.program != "" {
 		s.about, err = external.Describe(ctx, adapter.OSHost(cliagent.Spawn), absolute(append([]string{o.program}, o.command...)), true)
@@ -192,6 +212,7 @@ type stand struct {
 	source   catalog.Source
 	command  []string // of an agent that takes one
 	redirect func(baseURL, home string) adapter.Redirect
+	connects bool // the program reaches the agent at a URL
 	scripted bool // the agent is known to use the scripted model
 	cannot   map[adaptertest.Scenario]string
 	dir      string

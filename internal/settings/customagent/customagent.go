@@ -136,12 +136,13 @@ func Check(a config.CustomAgent) error {
 	}
 	if self, err := os.Executable(); err == nil {
 		if found, err := lookpath.In(os.Environ(), "", Resolved(a).Command[0]); err == nil && same(self, found) {
-			if words := a.Entry.Command[1:]; a.Entry.IsRemote() && len(words) == 3 && words[0] == "agents" && words[1] == "serve" && words[2] != a.Name {
+			if words := a.Entry.Command[1:]; a.Entry.IsRemote() && len(words) == 3 && words[0] == "agents" &&
+				(words[1] == "connect" || words[1] == "serve" && words[2] != a.Name) {
 				return nil
 			}
 			hint := "name the agent's own program: drawbar agents edit %s"
 			if a.Entry.IsRemote() {
-				hint = "write drawbar agents serve AGENT, with an agent that is not itself behind another Drawbar: drawbar agents edit %s"
+				hint = "write drawbar agents serve AGENT, with an agent that is not itself behind another Drawbar, or drawbar agents connect URL: drawbar agents edit %s"
 			}
 			return fault("runs Drawbar itself").WithHint(hint, a.Name)
 		}
