@@ -41,7 +41,7 @@ func signalled(sig syscall.Signal) func(l *lab) outcome {
 // toolRuns waits until the stream shows the tool and the tool runs.
 func (s *started) toolRuns() {
 	s.l.t.Helper()
-	s.until(func(e execution.Event) bool { _, ok := e.Body.(execution.ToolCallReady); return ok })
+	await[execution.ToolCallReady](s)
 	s.l.running("tail -f /dev/null", 1)
 }
 

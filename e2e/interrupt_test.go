@@ -31,7 +31,7 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 			}
 		}
 		turnEnds := func() execution.TurnEnd {
-			e := s.until(func(e execution.Event) bool {
+			e := s.until("turn_end", func(e execution.Event) bool {
 				if e.Terminal() {
 					t.Fatalf("the run ended: %+v", e.Body)
 				}
