@@ -690,7 +690,12 @@ func TestAttachments(t *testing.T) {
 		if k.blind != "" {
 			defect(t, k.blind)
 		}
-		if strings.Contains(sent, png[:40]) == (k.blind != "") || !strings.Contains(sent, "the heron stands still") {
+		image64 := png[:40]
+		if k.recodes != "" {
+			partly(t, k.recodes)
+			image64 = `"url":"data:image/`
+		}
+		if strings.Contains(sent, image64) == (k.blind != "") || !strings.Contains(sent, "the heron stands still") {
 			t.Errorf("the attachments did not reach the model: %.300s", sent)
 		}
 		refused := l.run("--attach", filepath.Join(l.root, "film.mp4"), "what is it?")

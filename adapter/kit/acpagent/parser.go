@@ -39,6 +39,7 @@ type parser struct {
 	inbox
 	background
 	spending
+	reports
 
 	flow      flow
 	subs      map[string]*flow // of sub-agents, by the call that started them
@@ -113,6 +114,9 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 }
 
 func (p *parser) stderr(line []byte, s *cliagent.Sink) {
+	if p.report(line, s) {
+		return
+	}
 	if p.spec.Stderr != nil {
 		if !p.spec.Stderr(line, s) {
 			s.Unknown(process.Stderr, line)
