@@ -669,6 +669,32 @@ func TestTwoOfEveryAgentAtOnce(t *testing.T) {
 	})
 }
 
+// TestTwoInOneHome: a run that begins while another of the same user goes on is not disturbed by the end of that.
+func TestTwoInOneHome(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
+		until := func(message, file string) string {
+			return fmt.Sprintf(`{"match":{"contains":%q},"tools":[%s]}`, message, k.shell("until test -e "+file+"; do sleep 0.1; done; echo x"))
+		}
+		l = relab(t, l, `{"turns":[`+until("the first", "one")+`,`+until("the second", "two")+`,{"text":"done","repeat":true}]}`)
+		var runs []*started
+		for _, message := range []string{"the first", "the second"} {
+			s := l.start("--approve", "yolo", message)
+			await[execution.ToolCallReady](s)
+			runs = append(runs, s)
+		}
+		for i, file := range []string{"one", "two"} {
+			if err := os.WriteFile(filepath.Join(l.work, file), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if o := runs[i].end(); o.result.Output == nil || o.result.Output.Text != "done" {
+				t.Errorf("run %d: %s %+v", i, o.result.Status, o.result.Error)
+			}
+		}
+		l.noSurvivors()
+	})
+}
+
 // png is an image of one pixel.
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
