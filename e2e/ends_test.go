@@ -165,7 +165,7 @@ func TestEnds(t *testing.T) {
 				case "shell":
 					script = fmt.Sprintf(`{"turns":[{"tools":[%s],"usage":{"input":100000,"output":20000},"repeat":true}]}`, k.shell("echo again"))
 				}
-				if k.vague != "" && (e.code == execution.CodeAuth || e.code == execution.CodeInvalidRequest) {
+				if k.vague != "" && e.code == execution.CodeInvalidRequest {
 					defect(t, k.vague)
 					e.code, e.exit = execution.CodeInternal, 1
 				}
