@@ -2,8 +2,10 @@
 // why it failed, and that it is tried again. The pause makes sure that a failure is known when the turn ends.
 import { writeSync } from "node:fs";
 
+const most = 2000; // characters of a message
 const say = (ctx, fields) => {
-  writeSync(2, "drawbar:" + JSON.stringify({ session: ctx?.sessionManager?.getSessionId?.(), ...fields }) + "\n");
+  const state = { session: ctx?.sessionManager?.getSessionId?.(), ...fields };
+  writeSync(2, "drawbar:" + JSON.stringify(state, (_, v) => (typeof v === "string" ? v.slice(0, most) : v)) + "\n");
 };
 const pause = () => new Promise((done) => setTimeout(done, 500));
 

@@ -25,6 +25,7 @@ const (
 var (
 	_ cliagent.Parser  = (*parser)(nil)
 	_ cliagent.Alarmed = (*parser)(nil)
+	_ cliagent.Noisy   = (*parser)(nil)
 )
 
 // parser converts a conversation with an agent to events. It belongs to one run.

@@ -53,3 +53,12 @@ func (p *parser) report(line []byte, s *cliagent.Sink) bool {
 	}
 	return true
 }
+
+// Noise reports whether a line of standard error is a report, which is not part of a failure's text.
+func (p *parser) Noise(line string) bool {
+	if p.spec.Report == nil {
+		return false
+	}
+	_, ok := p.spec.Report([]byte(line))
+	return ok
+}

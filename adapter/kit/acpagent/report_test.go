@@ -59,6 +59,10 @@ func TestReports(t *testing.T) {
 				}
 			}
 			p.Line(process.Stderr, []byte("no report"), s)
+			reports = []Report{{}}
+			if noisy := p.(cliagent.Noisy); !noisy.Noise("!") || noisy.Noise("no report") {
+				t.Error("a report is shown as the text of a failure, or another line is not")
+			}
 			res := p.Exit(process.Exit{}, s)
 			var usd float64
 			retries := 0
