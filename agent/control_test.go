@@ -197,6 +197,21 @@ func interruptible(c *at.Call) execution.Result {
 	}
 }
 
+// TestInactivityThatInterrupts: an agent that ends its turn as interrupted when it is stopped for its silence was silent, not interrupted.
+func TestInactivityThatInterrupts(t *testing.T) {
+	t.Parallel()
+	res, _ := run(t, backend(func(c *at.Call) execution.Result {
+		opened(c)
+		c.Emit(execution.Timeout{Kind: execution.TimeoutInactivity}, execution.TurnEnd{Reason: execution.TurnInterrupted})
+		silent := at.Failed(execution.CodeInactivityTimeout, "the agent was silent")
+		silent.ExitReason = execution.ExitInactivity
+		return silent
+	}), request("x"), agent.Options{})
+	if res.Error.ErrorCode() != execution.CodeInactivityTimeout || res.ExitReason != execution.ExitInactivity {
+		t.Errorf("got %s %+v", res.ExitReason, res.Error)
+	}
+}
+
 func TestInterruptConversation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

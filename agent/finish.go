@@ -90,7 +90,9 @@ func (r *Run) outcome(res execution.Result, end ending) execution.Result {
 	switch end.kind {
 	case endOver:
 		r.checked(&res)
-		if !r.seq.open && r.col.lastTurn.Reason == execution.TurnInterrupted && res.Status != execution.StatusUnsupported {
+		interrupted := !r.seq.open && r.col.lastTurn.Reason == execution.TurnInterrupted
+		// An agent that is stopped because it was silent may still end its turn, as interrupted.
+		if interrupted && res.Status != execution.StatusUnsupported && res.ExitReason != execution.ExitInactivity {
 			replace(execution.StatusFailed, execution.ExitInterrupted, execution.CodeInterrupted, "the turn was interrupted")
 		}
 		// The names in the decision table apply to every backend.

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os/exec"
@@ -75,7 +76,7 @@ func (c *chain) configure(change func(map[string]any)) {
 func (c *chain) killedInATurn() (worker int) {
 	c.t.Helper()
 	c.write("wait", "")
-	ax := c.command(c.original, "step")
+	ax := c.command(context.Background(), c.original, "step")
 	ax.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := ax.Start(); err != nil {
 		c.t.Fatal(err)

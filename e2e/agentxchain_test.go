@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -114,12 +115,17 @@ func newChain(t *testing.T) *chain {
 }
 
 func (c *chain) run(name string, args ...string) (string, error) {
-	out, err := c.command(name, args...).CombinedOutput()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := c.command(ctx, name, args...).CombinedOutput()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("it did not end within %s: %w", patience, err)
+	}
 	return string(out), err
 }
 
-func (c *chain) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(name, args...)
+func (c *chain) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = c.dir
 	cmd.Env = []string{"HOME=" + c.home, "PATH=" + programs + ":" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost",
 		"GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost", "NO_COLOR=1"}

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,7 +30,9 @@ var copilotCache = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return "", err
 	}
-	cmd := exec.Command(filepath.Join(programs, "copilot"), "--version")
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(programs, "copilot"), "--version")
 	cmd.Env = []string{"HOME=" + home, "PATH=" + programs + ":/usr/bin:/bin", "COPILOT_AUTO_UPDATE=false", "COPILOT_OFFLINE=true"}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("copilot --version: %w: %s", err, out)
@@ -81,7 +84,7 @@ func TestCopilotByItsScript(t *testing.T) {
 		l.env["PATH"] = bin + ":" + l.env["PATH"]
 		defect(t, "the script that npm installs ends at a signal without passing it on: the program and its tools live on until Drawbar ends them")
 		s := l.start("--approve", "yolo", "--timeout", "15s", "--grace", "1s", "hang")
-		s.until(func(e execution.Event) bool { _, ok := e.Body.(execution.ToolCallReady); return ok })
+		await[execution.ToolCallReady](s)
 		l.running("tail -f /dev/null", 1)
 		if left := strings.Join(l.processes(), "\n"); !strings.Contains(left, "npm-loader") && !strings.Contains(left, "bin/copilot") || !strings.Contains(left, "tail -f") {
 			t.Errorf("not what this test is about: %s", left)
@@ -152,7 +155,7 @@ func TestCopilotWaitsForItsCommand(t *testing.T) {
 				args = append(args, "-i")
 			}
 			s := l.startWith(interactive, append(args, "go")...)
-			s.until(func(e execution.Event) bool {
+			s.until("word of the command that still runs", func(e execution.Event) bool {
 				d, ok := e.Body.(execution.Debug)
 				return ok && strings.Contains(d.Message, "a command that still runs")
 			})

@@ -123,7 +123,7 @@ func TestCostsOfBrokenRuns(t *testing.T) {
 		name(signalled(syscall.SIGINT)(l), "interrupted")
 		name(agentKilled(l), "killed")
 		lost := l.start("--approve", "yolo", "go")
-		begun, _ := lost.until(func(e execution.Event) bool { _, ok := e.Body.(execution.SessionStart); return ok }).Body.(execution.SessionStart)
+		begun := await[execution.SessionStart](lost)
 		was[begun.SessionID] = "lost"
 		lost.toolRuns()
 		if err := lost.cmd.Process.Kill(); err != nil {
@@ -134,7 +134,7 @@ func TestCostsOfBrokenRuns(t *testing.T) {
 		name(l.run("--approve", "yolo", "--timeout", "12s", "--grace", "2s", "go"), "timed out")
 		s := l.startWith(true, "-i", "one")
 		for i, line := range []string{"two\n", "three\n", ""} {
-			s.until(func(e execution.Event) bool { _, ok := e.Body.(execution.TurnEnd); return ok && e.Parent == "" })
+			s.until("turn_end", func(e execution.Event) bool { _, ok := e.Body.(execution.TurnEnd); return ok && e.Parent == "" })
 			if _, err := s.in.Write([]byte(line)); err != nil {
 				t.Fatalf("turn %d: %v", i, err)
 			}

@@ -145,13 +145,11 @@ func (g *governed) trust() {
 
 func (g *governed) git(args ...string) string {
 	g.t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Env = g.work, g.environ()
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		g.t.Fatalf("git %v: %v\n%s", args, err, out)
+	o := g.program(mustLook(g.t, "git"), args...)
+	if o.code != 0 {
+		g.t.Fatalf("git %v: exit code %d\n%s%s", args, o.code, o.stdout, o.stderr)
 	}
-	return string(out)
+	return o.stdout
 }
 
 func (g *governed) file(name, text string) {

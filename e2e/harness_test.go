@@ -5,6 +5,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -397,20 +398,27 @@ func (l *lab) stream(args ...string) outcome {
 
 func (l *lab) command(args ...string) outcome {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
+	return l.program(binary, args...)
+}
+
+// program runs a program in the lab to its end.
+func (l *lab) program(path string, args ...string) outcome {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Env, cmd.Dir = l.environ(), l.work
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = l.environ(), l.work, 5*time.Second // what it started may keep its output open
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	start := time.Now()
 	err := cmd.Run()
+	name := filepath.Base(path) + " " + strings.Join(args, " ")
+	if ctx.Err() != nil {
+		l.t.Fatalf("%s did not end within %s\nstdout: %s\nstderr: %s", name, patience, out.String(), errs.String())
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		l.t.Fatalf("drawbar %s: %v", strings.Join(args, " "), err)
-	}
-	if ctx.Err() != nil {
-		l.t.Fatalf("drawbar %s did not end\nstdout: %s\nstderr: %s", strings.Join(args, " "), out.String(), errs.String())
+		l.t.Fatalf("%s: %v", name, err)
 	}
 	return outcome{code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errs.String(), took: time.Since(start)}
 }
@@ -561,7 +569,11 @@ type started struct {
 	in  io.WriteCloser
 	out *bufio.Scanner
 	err bytes.Buffer
+
+	pipe io.Closer // what out reads
 }
+
+func (s *started) lab() *lab { return s.l }
 
 func (l *lab) start(args ...string) *started {
 	l.t.Helper()
@@ -583,7 +595,8 @@ func (l *lab) startWith(in bool, args ...string) *started {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	s.out = bufio.NewScanner(out)
+	s.out, s.pipe = bufio.NewScanner(out), out
+	s.cmd.WaitDelay = 5 * time.Second // what it started may keep its standard error open
 	s.out.Buffer(nil, 64<<20)
 	if err := s.cmd.Start(); err != nil {
 		l.t.Fatal(err)
@@ -591,30 +604,58 @@ func (l *lab) startWith(in bool, args ...string) *started {
 	return s
 }
 
+// patience is how long a test waits for an event of a run, or for the end of a program.
+const patience = 2 * time.Minute
+
+// within ends the run unless the returned function is called in time, which otherwise says what did not come.
+func (s *started) within(what string) (late func() string) {
+	said := make(chan string, 1)
+	timer := time.AfterFunc(patience, func() {
+		said <- fmt.Sprintf("%s did not come within %s; running: %s", what, patience, strings.Join(s.l.processes(), "; "))
+		_ = s.cmd.Process.Kill() // it may have ended by now
+		_ = s.pipe.Close()       // somebody else may hold its other end
+	})
+	return func() string {
+		if timer.Stop() {
+			return ""
+		}
+		return <-said
+	}
+}
+
 // until reads events up to the first one that f accepts.
-func (s *started) until(f func(execution.Event) bool) execution.Event {
+func (s *started) until(what string, f func(execution.Event) bool) execution.Event {
 	s.l.t.Helper()
+	late := s.within(what)
+	var last string
 	for s.out.Scan() {
+		last = s.out.Text()
 		var e execution.Event
 		if err := json.Unmarshal(s.out.Bytes(), &e); err != nil {
-			s.l.t.Fatalf("%v: %s", err, s.out.Bytes())
+			s.l.t.Fatalf("%v: %s", err, last)
 		}
 		if f(e) {
+			late()
 			return e
 		}
 	}
-	_ = s.cmd.Wait()
-	s.l.t.Fatalf("the event did not come; stderr: %s", s.err.String())
+	why := cmp.Or(late(), "the run ended before "+what)
+	_ = s.cmd.Wait() // the message says it
+	s.l.t.Fatalf("%s; last event: %.500s; stderr: %s", why, last, s.err.String())
 	return execution.Event{}
 }
 
 // end reads to the end.
 func (s *started) end() outcome {
 	s.l.t.Helper()
-	e := s.until(func(e execution.Event) bool { return e.Terminal() })
+	e := s.until("finished", func(e execution.Event) bool { return e.Terminal() })
+	late := s.within("the end of the process after finished")
 	for s.out.Scan() {
 		s.l.t.Errorf("a line behind finished: %s", s.out.Text())
 	}
 	_ = s.cmd.Wait() // the exit code says it
+	if why := late(); why != "" {
+		s.l.t.Fatal(why)
+	}
 	return outcome{result: e.Body.(execution.Finished).Result, code: s.cmd.ProcessState.ExitCode(), stderr: s.err.String()}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -27,15 +26,12 @@ var bare = map[string][]string{
 	"droid":   {"droid", "exec", "--skip-permissions-unsafe", "hi"},
 }
 
-// own runs the agent's own command in the lab.
+// agent runs the agent's own command in the lab.
 func (l *lab) agent(args ...string) string {
 	l.t.Helper()
-	path := filepath.Join(programs, args[0])
-	cmd := exec.Command(path, args[1:]...)
-	cmd.Env, cmd.Dir = l.environ(), l.work
-	out, err := cmd.CombinedOutput()
-	l.t.Logf("%s: %v", strings.Join(args, " "), err)
-	return string(out)
+	o := l.program(filepath.Join(programs, args[0]), args[1:]...)
+	l.t.Logf("%s: exit code %d", strings.Join(args, " "), o.code)
+	return o.stdout + o.stderr
 }
 
 // touching is a script whose model runs one command that makes a file.

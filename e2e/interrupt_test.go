@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"io"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -17,9 +18,14 @@ import (
 func TestInterruptKeepsTheConversation(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
-		tool := fmt.Sprintf(`{"tools":[%s]}`, k.shell("tail -f /dev/null"))
-		l = relab(t, l, `{"onExhausted":"text:more","turns":[`+tool+`,{"text":"I go on."},`+tool+`,{"text":"And on."}]}`)
-		s := l.startWith(true, "-i", "--approve", "yolo", "go")
+		// An agent may ask its model once more within a turn that is interrupted, so an answer belongs to a message, not to a place.
+		on := func(message, answer string) string {
+			return fmt.Sprintf(`{"match":{"contains":%q},%s}`, message, answer)
+		}
+		tool := fmt.Sprintf(`"tools":[%s]`, k.shell("tail -f /dev/null"))
+		l = relab(t, l, `{"onExhausted":"text:more","turns":[`+strings.Join([]string{on("begin 0", tool), on("go on 0", `"text":"I go on."`),
+			on("begin 1", tool), on("go on 1", `"text":"And on."`)}, ",")+`]}`)
+		s := l.startWith(true, "-i", "--approve", "yolo", "begin 0")
 		say := func(line string) {
 			if _, err := io.WriteString(s.in, line+"\n"); err != nil {
 				t.Fatal(err)
@@ -31,7 +37,7 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 			}
 		}
 		turnEnds := func() execution.TurnEnd {
-			e := s.until(func(e execution.Event) bool {
+			e := s.until("turn_end", func(e execution.Event) bool {
 				if e.Terminal() {
 					t.Fatalf("the run ended: %+v", e.Body)
 				}
@@ -46,12 +52,12 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 			if end := turnEnds(); end.Reason != execution.TurnInterrupted {
 				t.Errorf("interrupt %d: the turn ended %s", i, end.Reason)
 			}
-			say("go on")
-			if end := turnEnds(); end.Reason != execution.TurnCompleted {
-				t.Errorf("after interrupt %d: the turn ended %s", i, end.Reason)
+			say(fmt.Sprintf("go on %d", i))
+			if end := turnEnds(); end.Reason != execution.TurnCompleted || end.Text != []string{"I go on.", "And on."}[i] {
+				t.Errorf("after interrupt %d: the turn ended %s, %q", i, end.Reason, end.Text)
 			}
 			if i == 0 {
-				say("once more")
+				say("begin 1")
 			}
 		}
 		interrupt()

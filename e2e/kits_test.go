@@ -41,6 +41,7 @@ type kit struct {
 	terminal      string // evidence that it shows neither output nor exit code of a command
 	ownTokens     string // evidence that its tokens are more than those of the turns, or fewer
 	blind         string // evidence that an image does not reach its model
+	recodes       string // evidence that its model gets an image in another encoding
 	asked         string // the model that requests name when model is asked for; empty: model
 }
 
@@ -131,8 +132,8 @@ var kits = []kit{
 		escalate: func(p string) string {
 			return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q("touch "+p))
 		},
-		overACP: true, givesUp: true, model: "script/scripted-other", priced: "script/scripted-model", lateUsage: true,
-		lateCost: "it states the price of the whole session; that of the first turn after a resume or fork is in the session's files only",
+		overACP: true, silentRetries: true, model: "script/scripted-other", asked: "scripted-other", priced: "script/scripted-model", noLogin: ompWithoutKey,
+		recodes: "omp 18.2.3 encodes an image anew for its model",
 	},
 	{
 		name: "droid",

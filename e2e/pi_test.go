@@ -4,8 +4,12 @@ package e2e
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"testing"
+
+	"github.com/drawbar/drawbar/execution"
 )
 
 // piWithoutProvider names a provider of Pi's own in place of the one that models.json describes with its key.
@@ -15,4 +19,40 @@ func piWithoutProvider(l *lab) {
 		os.WriteFile(filepath.Join(folder, "settings.json"), []byte(`{"defaultProvider":"openai","defaultModel":"gpt-5.1"}`), 0o600)); err != nil {
 		l.t.Fatal(err)
 	}
+}
+
+// ompWithoutKey takes away the provider that models.yml describes with its key; Oh My Pi knows the other only by name.
+func ompWithoutKey(l *lab) {
+	folder := filepath.Join(l.home, ".omp", "agent")
+	if err := errors.Join(os.Remove(filepath.Join(folder, "models.yml")),
+		os.WriteFile(filepath.Join(folder, "config.yml"), []byte(`{"modelRoles":{"default":"openai/gpt-5.1"}}`), 0o600)); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// TestOmpReports: what Oh My Pi leaves out of the protocol comes from the extension of the run: that a failed request is tried again,
+// and what sub-agents used, which is what the session's files say.
+func TestOmpReports(t *testing.T) {
+	only(t, "omp", func(t *testing.T, k kit) {
+		t.Run("retries", func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, k, `{"turns":[{"status":500,"error":{"type":"api_error","message":"broken"},"repeat":true}]}`)
+			o := l.run("--timeout", "50s", "--grace", "2s", "hi")
+			o.want(t, execution.StatusFailed, execution.CodeTimeout, execution.ExitTimeout)
+			if r := bodies[execution.Retry](o); len(r) == 0 || r[0].Code != execution.CodeProvider || o.result.Retries != len(r) {
+				t.Errorf("retries %+v, counted %d", r, o.result.Retries)
+			}
+		})
+		t.Run("sub-agents", func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, k, `{"onExhausted":"text:more","turns":[{"text":"I ask.","tools":[{"name":"task","input":{"name":"Looker","task":"look around"}}],"usage":{"input":400,"output":41}},
+				{"text":"looked","delayMs":3000,"usage":{"input":500,"output":52}},{"text":"four","delayMs":500,"usage":{"input":600,"output":63}}]}`)
+			o := l.run("--approve", "yolo", "go")
+			o.completed(t)
+			record, files := answer[costs](l, "cost", "--by", "session").lines(), answer[costs](l, "sessions", "cost", "--by", "session").lines()
+			if o.result.Usage.Input < 1500 || !maps.Equal(record, files) {
+				t.Errorf("usage %+v, record %v, files %v", o.result.Usage, record, files)
+			}
+		})
+	})
 }

@@ -51,7 +51,7 @@ func TestQwenLauncherKilled(t *testing.T) {
 	onlyQwen(t, true, func(t *testing.T, k kit) {
 		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"never"}]}`, k.shell("tail -f /dev/null")))
 		s := l.start("--approve", "yolo", "--timeout", "60s", "hang")
-		s.until(func(e execution.Event) bool { _, ok := e.Body.(execution.ToolCallReady); return ok })
+		await[execution.ToolCallReady](s)
 		launcher, tool := 0, false
 		for end := time.Now().Add(10 * time.Second); !tool && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			for _, p := range l.processes() {

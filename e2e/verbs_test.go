@@ -63,7 +63,7 @@ func (l *lab) talk(req execution.Request, opts drawbar.RunOptions) *talk {
 // until waits for an event that f accepts.
 func (k *talk) until(what string, f func(execution.Event) bool) execution.Event {
 	k.l.t.Helper()
-	limit := time.After(60 * time.Second)
+	limit := time.After(patience)
 	for {
 		select {
 		case e, ok := <-k.events:
@@ -75,15 +75,24 @@ func (k *talk) until(what string, f func(execution.Event) bool) execution.Event 
 				return e
 			}
 		case <-limit:
-			k.l.t.Fatalf("%s did not come; state %s", what, k.run.State())
+			k.l.t.Fatalf("%s did not come within %s; state %s; running: %s", what, patience, k.run.State(), strings.Join(k.l.processes(), "; "))
 		}
 	}
 }
 
-func await[T execution.Body](k *talk) T {
-	k.l.t.Helper()
+func (k *talk) lab() *lab { return k.l }
+
+// running is a run whose events a test waits for.
+type running interface {
+	lab() *lab
+	until(what string, f func(execution.Event) bool) execution.Event
+}
+
+// await waits for the next event of a type.
+func await[T execution.Body](r running) T {
+	r.lab().t.Helper()
 	var zero T
-	e := k.until(string(zero.Type()), func(e execution.Event) bool { _, ok := e.Body.(T); return ok })
+	e := r.until(string(zero.Type()), func(e execution.Event) bool { _, ok := e.Body.(T); return ok })
 	return e.Body.(T)
 }
 
@@ -392,7 +401,7 @@ func TestKilledDrawbar(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"never"}]}`, k.shell("(setsid tail -f /dev/null &) ; tail -f /dev/null")))
 		s := l.start("--approve", "yolo", "hang")
-		s.until(func(e execution.Event) bool { _, ok := e.Body.(execution.ToolCallReady); return ok })
+		await[execution.ToolCallReady](s)
 		l.running("tail -f /dev/null", 2)
 		if err := s.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -426,7 +435,7 @@ func TestSignals(t *testing.T) {
 		}{{syscall.SIGINT, execution.CodeInterrupted, 130}, {syscall.SIGTERM, execution.CodeAborted, 13}} {
 			l := newLab(t, k, `{"turns":[{"hang":true,"repeat":true}]}`)
 			s := l.start("--grace", "2s", "hang")
-			s.until(func(e execution.Event) bool { _, ok := e.Body.(execution.SessionStart); return ok })
+			await[execution.SessionStart](s)
 			if err := s.cmd.Process.Signal(tc.signal); err != nil {
 				t.Fatal(err)
 			}

@@ -82,18 +82,25 @@ func described() acpagent.Agent {
 			Docs: "https://docs.cline.bot/cline-cli/acp-editor-integrations", Config: configSchema(),
 			HostSignals: []string{"CLINE_CONNECTOR_CLI_LAUNCH"},
 			Keys:        []string{"CLINE_API_BASE_URL", "CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR"}},
-		Args:  []string{"--acp"},
 		Login: acpagent.Login{Provider: "Cline", Command: "cline auth", Variables: []adapter.AuthVariable{{Name: "CLINE_API_KEY", Description: "API key of the Cline account"}}},
 		Notes: []string{"over ACP it uses a Cline account or a ChatGPT subscription; another provider that its settings name is ignored",
 			"it states no tokens and no prices over ACP; those of a run are read from the session's files",
 			"it starts no MCP servers of a run over ACP, but those of its settings"},
-		Quirks: func(s *acpagent.Spec) { s.ToolName, s.FailedCall, s.Shell = acpagent.TitleWord, failedCall, shellOf },
+		Quirks: func(s *acpagent.Spec) {
+			s.Spawn, s.ToolName, s.FailedCall, s.Shell = spawn, acpagent.TitleWord, failedCall, shellOf
+		},
 		Limits: func(c *execution.Capabilities) {
 			c.Agent.TokensUnstated, c.StructuredToolCalls = true, false
 			c.Agent.MCP, c.Agent.MCPTransports = false, nil
 			c.Agent.AuthFiles = []string{"~/.cline/data/settings/providers.json"}
 		},
 	}
+}
+
+// spawn returns the command line. By default Cline starts a hub, a daemon that runs the sessions of every Cline of the user: a run
+// would end with the run whose hub it uses, because the processes of that run are ended.
+func spawn(*cliagent.Launch) (cliagent.Invocation, error) {
+	return cliagent.Invocation{Args: []string{"--acp"}, Env: map[string]string{"CLINE_SESSION_BACKEND_MODE": "local"}}, nil
 }
 
 // failedCall returns the error in the output of a call that Cline reports as completed.

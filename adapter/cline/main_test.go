@@ -20,7 +20,7 @@ const (
 func TestMain(m *testing.M) {
 	process.MaybeKeeper()
 	if scenario := os.Getenv(fakeVar); scenario != "" {
-		if len(os.Args) != 2 || os.Args[1] != "--acp" {
+		if len(os.Args) != 2 || os.Args[1] != "--acp" || os.Getenv("CLINE_SESSION_BACKEND_MODE") != "local" {
 			os.Exit(2)
 		}
 		a := &acptest.Agent{Scenario: adaptertest.Scenario(scenario), State: os.Getenv(stateVar), Answer: untold}

@@ -2,7 +2,6 @@ package omp
 
 import (
 	"cmp"
-	"strconv"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -79,10 +78,10 @@ func described() acpagent.Agent {
 			Keys: append([]string{"PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "PI_OFFLINE"}, providers...)},
 		Args: []string{"acp"},
 		Notes: []string{"approval mode prompt asks before commands; it writes files of the workspace unasked, and refuses other writes unasked. deny, or a run in which nobody can be asked, refuses all but reading",
-			"the tokens of sub-agents are not stated: they are in the session's files, which drawbar sessions cost reads"},
+			"it tries a failed request again for half a minute without a sign of it; later retries are shown"},
 		Login: acpagent.Login{Command: name},
 		Limits: func(c *execution.Capabilities) {
-			c.Agent.CanFork, c.Agent.Thinking = true, true
+			c.Agent.CanFork, c.Agent.Thinking, c.Agent.CostReported = true, true, true
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh}
 			c.Agent.SubagentDispatch = true
 			c.Agent.Plugins, c.Agent.PluginFormats = true, []string{adapter.PluginPackage}
@@ -95,7 +94,8 @@ func described() acpagent.Agent {
 			}
 		},
 		Quirks: func(s *acpagent.Spec) {
-			s.FailedText, s.Spawn, s.InstructionsInArgs, s.ToolName, s.MCPTool = failedText, spawn, true, toolName, mcpTool
+			s.Spawn, s.InstructionsInArgs, s.ToolName, s.MCPTool, s.Shell, s.Report = spawn, true, toolName, mcpTool, shellOf, reportOf
+			s.Blobs, s.InlineTexts = acpagent.NoBlobs, true // other content becomes its name
 		},
 	}
 }
@@ -110,7 +110,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if mode == execution.ApprovalPrompt && !l.Request.Run.Interactive { // nobody is there to be asked
 		mode = execution.ApprovalDeny
 	}
-	args := []string{"acp", "--approval-mode", approvals[mode]}
+	args := []string{"acp", "--approval-mode", approvals[mode], "--extension", l.File("report.js", reporter)}
 	replace, added := cliagent.Instructions(l.Request)
 	if replace != "" {
 		args = append(args, "--system-prompt", l.File("system-prompt.md", []byte(replace)))
@@ -143,16 +143,6 @@ func mcpTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bo
 		}
 	}
 	return "", "", false
-}
-
-// failedText recognizes a failure of the model API: its status begins the answer, for which no tokens are stated.
-func failedText(text string, spent execution.Usage) (execution.ErrorCode, bool) {
-	if code, failed := acpagent.FailedAnswer(text, spent); failed {
-		return code, true
-	}
-	word, _, _ := strings.Cut(text, " ")
-	status, err := strconv.ParseInt(word, 10, 64)
-	return cliagent.CodeOfStatus(status), err == nil && status >= 400 && status < 600 && spent.IsZero()
 }
 
 // login is detected from the providers' variables and the files of logins and providers of one's own, whose content

@@ -1,6 +1,7 @@
 package omp
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -30,6 +31,12 @@ func TestMain(m *testing.M) {
 			Session: acptest.Fields{"configOptions": []any{acptest.Fields{"id": "thinking", "name": "Thinking", "category": "thought_level", "type": "select",
 				"currentValue": "high", "options": []any{acptest.Fields{"value": "low", "name": "Low"}, acptest.Fields{"value": "medium", "name": "Medium"},
 					acptest.Fields{"value": "high", "name": "High"}}}}},
+			Answer: func(calls int) acptest.Fields { // states the same on both ways, as the program with the extension does
+				for range calls {
+					fmt.Fprintln(os.Stderr, `drawbar:{"ended":true,"usage":{"input":100,"output":20,"cost":{"total":0.01}}}`)
+				}
+				return acptest.Fields{"usage": acptest.Fields{"inputTokens": 100 * calls, "outputTokens": 20 * calls, "totalTokens": 120 * calls}}
+			},
 			Call: func(update acptest.Fields) {
 				if title, _ := update["title"].(string); strings.HasPrefix(title, "echo (") {
 					update["title"] = "mcp__" + strings.TrimSuffix(strings.TrimPrefix(title, "echo ("), " MCP Server)") + "_echo"

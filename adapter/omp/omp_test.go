@@ -1,6 +1,7 @@
 package omp
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -12,26 +13,59 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// TestFailures: an error of the model API is an answer that begins with its status.
-func TestFailures(t *testing.T) {
+// TestReports: what the extension states of a model call is read, and nothing else is taken for it.
+func TestReports(t *testing.T) {
 	t.Parallel()
-	used := execution.Usage{Input: 1, Output: 1}
-	for _, tt := range []struct {
-		text  string
-		spent execution.Usage
-		want  execution.ErrorCode
-	}{
-		{"401 bad key\nbad key (type=authentication_error param=invalid_api_key)", execution.Usage{}, execution.CodeAuth},
-		{"401 Unauthorized", execution.Usage{}, execution.CodeAuth},
-		{"503 no server", execution.Usage{}, execution.CodeProvider},
-		{"401 means that the key is wrong.", used, ""},
-		{"42 is the answer", execution.Usage{}, ""},
-		{"", execution.Usage{}, ""},
+	for line, want := range map[string]acpagent.Report{
+		`drawbar:{"session":"s"}`: {Session: "s"},
+		`drawbar:{"session":"s","ended":true,"usage":{"input":5,"output":2,"cacheRead":1,"totalTokens":8,"cost":{"total":0.25}}}`: {Session: "s", Ended: true,
+			Usage: execution.Usage{Input: 5, Output: 2, Cached: 1}.WithTotal(), USD: 0.25},
+		`drawbar:{"ended":true,"usage":{"input":0},"failed":"401 bad key"}`: {Ended: true, Failed: execution.CodeAuth, Message: "401 bad key"},
+		`drawbar:{"failed":"the retries are used up"}`:                      {Failed: execution.CodeProvider, Message: "the retries are used up"},
+		`drawbar:{"retry":"429 slow down"}`:                                 {Retry: execution.CodeRateLimited, Message: "429 slow down"},
 	} {
-		code, failed := failedText(tt.text, tt.spent)
-		if failed != (tt.want != "") || failed && code != tt.want {
-			t.Errorf("%q, %+v: %s %v, want %q", tt.text, tt.spent, code, failed, tt.want)
+		if got, ok := reportOf([]byte(line)); !ok || got != want {
+			t.Errorf("%s: %+v %v, want %+v", line, got, ok, want)
 		}
+	}
+	for _, line := range []string{"", "drawbar:", "drawbar:[]", `drawbar:{"ended":`, `{"ended":true}`, "drawbar: it works"} {
+		if got, ok := reportOf([]byte(line)); ok {
+			t.Errorf("%q is taken for a report: %+v", line, got)
+		}
+	}
+}
+
+func FuzzReports(f *testing.F) {
+	f.Add([]byte(`drawbar:{"session":"s","ended":true,"usage":{"input":5,"cost":{"total":0.25}},"failed":"x"}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if r, ok := reportOf(line); ok && (r.USD < 0 || r.Usage.Input < 0 || r.Failed != "" && r.Message == "" && bytes.Contains(line, []byte(`"failed":"x`))) {
+			t.Errorf("%q: %+v", line, r)
+		}
+	})
+}
+
+// TestShell: the output of a command is without the command and the tool's remarks; the exit code is known once it has ended.
+func TestShell(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, status, output, want string
+		exit                       *int
+	}{
+		{"ended well", "completed", `{"content":[{"type":"text","text":"hi\n\n\nWall time: 0.06 seconds"}],"details":{"wallTimeMs":60}}`, "hi\n", new(0)},
+		{"without output", "completed", `{"content":[{"type":"text","text":"(no output)\n\nWall time: 0.06 seconds"}],"details":{"wallTimeMs":60}}`, "", new(0)},
+		{"failed", "failed", `{"content":[{"type":"text","text":"no\n\n\nWall time: 0.06 seconds\n\nCommand exited with code 3"}],"details":{"wallTimeMs":60,"exitCode":3},"isError":true}`, "no\n", new(3)},
+		{"ran too long", "failed", `{"content":[{"type":"text","text":"no\n\nWall time: 1.00 seconds\n\n[Command timed out after 1 seconds]"}],"details":{"wallTimeMs":1000,"timedOut":true}}`, "no", nil},
+		{"goes on", "in_progress", `{"content":[{"type":"text","text":"hi"}],"details":{}}`, "hi", nil},
+		{"was refused", "failed", `{"content":[{"type":"text","text":"refused"}]}`, "refused", nil},
+	} {
+		c := &acpagent.ToolCall{Kind: "execute", Status: tt.status, Title: "$ x", Input: []byte(`{"command":"x"}`), Output: []byte(tt.output)}
+		sh, ok := shellOf(c)
+		if !ok || sh.Command != "x" || sh.Output != tt.want || (sh.ExitCode == nil) != (tt.exit == nil) || tt.exit != nil && *sh.ExitCode != *tt.exit {
+			t.Errorf("%s: %+v %v", tt.name, sh, ok)
+		}
+	}
+	if sh, ok := shellOf(&acpagent.ToolCall{Kind: "execute", Title: "eval: 1"}); !ok || sh.Command != "eval: 1" {
+		t.Errorf("a call without a command: %+v %v", sh, ok)
 	}
 }
 
@@ -64,7 +98,12 @@ func TestSpawn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return inv.Args
+		at := slices.Index(inv.Args, "--extension")
+		if at < 0 || !strings.HasPrefix(inv.Args[at+1], "/private") {
+			t.Errorf("the extension that reports model calls is not loaded: %q", inv.Args)
+			return inv.Args
+		}
+		return slices.Delete(inv.Args, at, at+2)
 	}
 	for _, tt := range []struct {
 		mode  execution.ApprovalMode

@@ -100,7 +100,7 @@ func (a attachment) block(agent string, can promptAbilities) (block, *execution.
 	switch {
 	case a.data == "" && a.class != cliagent.MediaText:
 		return block{kind: blockLink, name: a.title, uri: a.uri, mime: a.mime}, nil
-	case a.class == cliagent.MediaText && can.embedded && !can.inline:
+	case a.class == cliagent.MediaText && can.embedded && !can.inlineTexts:
 		return block{kind: blockResource, uri: a.uri, text: a.text, mime: a.mime}, nil
 	case a.class == cliagent.MediaText:
 		return block{kind: blockText, text: cliagent.FileBlock(a.title, a.text)}, nil

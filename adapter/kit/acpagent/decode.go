@@ -26,6 +26,7 @@ var lineShape jsonscan.Shape[lineForm]
 type promptAbilities struct {
 	image, audio, embedded bool
 	inline                 bool              // Spec.InlineOnly
+	inlineTexts            bool              // and Spec.InlineTexts
 	blobs                  func(string) bool // Spec.Blobs
 }
 

@@ -25,3 +25,19 @@ func TestFailedAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestCodeOfText: an error without a status is recognized by its words.
+func TestCodeOfText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]execution.ErrorCode{
+		"Internal error: invalid x-api-key": execution.CodeAuth,
+		"Incorrect API key provided":        execution.CodeAuth,
+		"429 slow down":                     execution.CodeRateLimited,
+		"request 4290 failed":               "",
+		"Internal error: no such field":     "",
+	} {
+		if got := acpagent.CodeOfText(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -69,7 +69,7 @@ var failures = cliagent.Failures{
 	Phrases: cliagent.Phrases{
 		{Code: execution.CodeSessionNotFound, Parts: []string{"session not found", "unknown session", "invalid session", "no session"}},
 		{Code: execution.CodeAuth, Parts: []string{"not logged in", "authentication required", "unauthorized", "unauthenticated",
-			"api key"}},
+			"api key", "invalid x-api-key"}},
 		{Code: execution.CodeContextExceeded, Parts: []string{"context length", "context_length_exceeded", "context window"}},
 		{Code: execution.CodeRateLimited, Parts: []string{"rate limit", "too many requests", "quota"}},
 		{Code: execution.CodeModelNotFound, Parts: []string{"model not found", "model_not_found"}},

@@ -33,6 +33,7 @@ func (p *parser) introduced(s *cliagent.Sink) {
 		return
 	}
 	a.prompt.inline, a.prompt.blobs = p.spec.InlineOnly, p.spec.Blobs
+	a.prompt.inlineTexts = p.spec.InlineOnly || p.spec.InlineTexts
 	p.agent, p.known = a, true
 	if a.version != protocolVersion {
 		e := p.errorf(execution.CodeCapability, "%s speaks version %d of the Agent Client Protocol, drawbar speaks version %d", p.spec.Name, a.version, protocolVersion)

@@ -25,6 +25,7 @@ const (
 var (
 	_ cliagent.Parser  = (*parser)(nil)
 	_ cliagent.Alarmed = (*parser)(nil)
+	_ cliagent.Noisy   = (*parser)(nil)
 )
 
 // parser converts a conversation with an agent to events. It belongs to one run.
@@ -39,6 +40,7 @@ type parser struct {
 	inbox
 	background
 	spending
+	reports
 
 	flow      flow
 	subs      map[string]*flow // of sub-agents, by the call that started them
@@ -113,6 +115,9 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 }
 
 func (p *parser) stderr(line []byte, s *cliagent.Sink) {
+	if p.report(line, s) {
+		return
+	}
 	if p.spec.Stderr != nil {
 		if !p.spec.Stderr(line, s) {
 			s.Unknown(process.Stderr, line)

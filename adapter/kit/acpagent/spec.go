@@ -45,6 +45,8 @@ type Spec struct {
 	// InlineOnly is for an agent that drops images next to a resource: texts then become part of the message, and
 	// other content is sent as an image of its own media type.
 	InlineOnly bool
+	// InlineTexts is for an agent that gives its model a resource's text without its name: texts become part of the message.
+	InlineTexts bool
 	// Blobs reports whether an agent that accepts embedded content gives content of this media type, which is not text,
 	// to its model. Other content is refused. Default: it gives all of it.
 	Blobs func(mediaType string) bool
@@ -80,6 +82,10 @@ type Spec struct {
 
 	// RunningTotal means that PromptUsage is the total of the process rather than the turn.
 	RunningTotal bool
+
+	// Report reads a line of standard error in which an extension of the agent, loaded by Spawn, states what became of a
+	// model call. Default: none is a report.
+	Report func(line []byte) (Report, bool)
 
 	// Aside recognizes a chunk of the agent's message that comes from the program rather than the model; it is
 	// excluded from the text. Default: none is recognized.

@@ -43,7 +43,7 @@ func (p *parser) prompt(say *execution.Say, s *cliagent.Sink) {
 		blocks = p.opening()
 	}
 	p.running, p.cancelled, p.counted = true, false, false
-	p.flow, p.text, p.inStep, p.steps, p.failed = flow{}, "", false, 0, nil
+	p.flow, p.text, p.inStep, p.steps, p.failed, p.fault = flow{}, "", false, 0, nil, nil
 	clear(p.tools)
 	p.turns++
 	p.before = p.spent
@@ -90,8 +90,8 @@ func (p *parser) turnEnded(c call, s *cliagent.Sink) {
 	case out.stop == stopCancelled || p.cancelled:
 		// An agent that was interrupted at its last word may report a normal end.
 		out.interrupted = out.stop == stopCancelled || out.stop != stopEnd
-	case p.failed != nil:
-		out.failure, out.text = p.failed, ""
+	case p.failed != nil || p.fault != nil:
+		out.failure, out.text = cmp.Or(p.failed, p.fault), ""
 	case out.stop == stopRefusal:
 		out.failure = &failure{Failure: cliagent.Failure{Code: execution.CodeInvalidRequest, Message: cmp.Or(p.text, "the model refused to continue")}}
 	case out.stop == stopRequests:

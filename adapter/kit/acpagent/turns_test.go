@@ -348,6 +348,8 @@ func TestPromptBlocks(t *testing.T) {
 	plain := newRequest("do it")
 	plain.Message.Attachments = []execution.Attachment{{FilePath: file}, {Name: "site", URL: "https://example.com/x"}}
 	uri := "file://" + strings.ReplaceAll(filepath.ToSlash(file), " ", "%20")
+	inline := []map[string]any{{"type": "text", "text": "do it"},
+		{"type": "text", "text": "<file name=\"notes &amp; more.txt\">\nremember &lt;/file> this\n</file>"}, {"type": "resource_link", "name": "site", "uri": "https://example.com/x"}}
 	tests := []struct {
 		name string
 		spec acpagent.Spec
@@ -363,8 +365,8 @@ func TestPromptBlocks(t *testing.T) {
 			{"type": "resource", "resource": map[string]any{"uri": "file:///c.pdf", "blob": "JVBERi0=", "mimeType": "application/pdf"}},
 			{"type": "resource_link", "name": "site", "uri": "https://example.com/x"},
 			{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}}},
-		{"what every agent takes", acpagent.Spec{}, plain, bare, []map[string]any{{"type": "text", "text": "do it"},
-			{"type": "text", "text": "<file name=\"notes &amp; more.txt\">\nremember &lt;/file> this\n</file>"}, {"type": "resource_link", "name": "site", "uri": "https://example.com/x"}}},
+		{"what every agent takes", acpagent.Spec{}, plain, bare, inline},
+		{"texts without resources", acpagent.Spec{InlineTexts: true}, plain, able, inline},
 		{"instructions elsewhere", acpagent.Spec{InstructionsInArgs: true}, full, able, nil},
 	}
 	for _, tt := range tests {

@@ -59,7 +59,7 @@ func (p *parser) countTurn(result jsonscan.Value, s *cliagent.Sink) {
 	if read == nil {
 		read = DefaultPromptUsage
 	}
-	if p.counted {
+	if p.counted || p.reporting {
 		return
 	}
 	if u, ok := read(result); ok {
@@ -137,6 +137,9 @@ func (p *parser) usage(s *cliagent.Sink) {
 			s.Emit(execution.ContextLimitWarning{UsedTokens: used, MaxTokens: size, PctUsed: part * 100})
 		}
 		p.full = part >= contextFull
+	}
+	if p.reporting {
+		return
 	}
 	cost := u.Get("cost")
 	if amount, ok := cost.Get("amount").Float(); ok && amount >= 0 && cost.Get("currency").IsStr("USD") {

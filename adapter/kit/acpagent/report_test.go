@@ -1,0 +1,92 @@
+package acpagent
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// TestReports: what an extension reports of model calls is counted once, whether it comes before or after the reply to the prompt, and
+// decides how the turn ended.
+func TestReports(t *testing.T) {
+	t.Parallel()
+	call := Report{Ended: true, Usage: execution.Usage{Input: 10, Output: 1}, USD: 0.25}
+	of := func(r Report, session string) Report { r.Session = session; return r }
+	failed, retry := Report{Ended: true, Failed: execution.CodeProvider, Message: "no route"}, Report{Retry: execution.CodeProvider, Message: "no route"}
+	cost := update("usage_update", `"used":1,"size":9,"cost":{"amount":7,"currency":"USD"}`)
+	over := `{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","usage":{"inputTokens":90,"outputTokens":9}}}`
+	for _, tc := range []struct {
+		name    string
+		lines   []any
+		status  execution.Status
+		input   int64
+		usd     float64
+		retries int
+	}{
+		{"none", []any{over}, execution.StatusCompleted, 90, 0, 0},
+		{"a call", []any{Report{}, call, chunk("well"), cost, over}, execution.StatusCompleted, 10, 0.25, 0},
+		{"behind the reply", []any{Report{}, chunk("well"), cost, over, call}, execution.StatusCompleted, 10, 0.25, 0},
+		{"of a sub-agent", []any{of(call, "sub"), of(call, "s"), of(failed, "sub"), over}, execution.StatusCompleted, 20, 0.5, 0},
+		{"a failure", []any{failed, chunk("no route"), over}, execution.StatusFailed, 0, 0, 0},
+		{"a failure that passed", []any{failed, retry, call, chunk("well"), over}, execution.StatusCompleted, 10, 0.25, 1},
+		{"a failure before a good call", []any{failed, call, chunk("well"), over}, execution.StatusCompleted, 10, 0.25, 0},
+		{"a failure after an answer", []any{call, chunk("well"), failed, over}, execution.StatusFailed, 10, 0.25, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var reports []Report
+			spec := Spec{Name: "fake", Report: func(line []byte) (Report, bool) {
+				if string(line) != "!" {
+					return Report{}, false
+				}
+				return reports[0], true
+			}}
+			p, s := spec.NewParser(execution.Request{Message: execution.Message{Text: "hi"}}), cliagent.NewSink(false)
+			p.Open(s)
+			for _, line := range []string{`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}`, `{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}`} {
+				p.Line(process.Stdout, []byte(line), s)
+			}
+			for _, l := range tc.lines {
+				switch l := l.(type) {
+				case Report:
+					reports = []Report{l}
+					p.Line(process.Stderr, []byte("!"), s)
+				case string:
+					p.Line(process.Stdout, []byte(l), s)
+				}
+			}
+			p.Line(process.Stderr, []byte("no report"), s)
+			reports = []Report{{}}
+			if noisy := p.(cliagent.Noisy); !noisy.Noise("!") || noisy.Noise("no report") {
+				t.Error("a report is shown as the text of a failure, or another line is not")
+			}
+			res := p.Exit(process.Exit{}, s)
+			var usd float64
+			retries := 0
+			for _, e := range s.Take() {
+				switch b := e.Body.(type) {
+				case execution.CostEvent:
+					usd += *b.Cost.TotalUSD
+				case execution.Retry:
+					retries++
+					if b.Code != execution.CodeProvider || b.Reason != "no route" || b.Attempt != retries {
+						t.Errorf("%+v", b)
+					}
+				}
+			}
+			input := int64(0)
+			if res.Usage != nil {
+				input = res.Usage.Input
+			}
+			if res.Status != tc.status || input != tc.input || usd != tc.usd || res.Retries != tc.retries || retries != tc.retries {
+				t.Errorf("%s %+v, %d in, $%v, %d retries", res.Status, res.Error, input, usd, res.Retries)
+			}
+			if tc.status == execution.StatusFailed && (res.Error.ErrorCode() != execution.CodeProvider || !strings.Contains(res.Error.Message, "no route") || res.Output != nil) {
+				t.Errorf("%+v %+v", res.Error, res.Output)
+			}
+		})
+	}
+}
