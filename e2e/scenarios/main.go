@@ -1,10 +1,12 @@
 // Command scenarios makes the table of scenarios of the verbose output of the end-to-end tests: which agent passes, which
-// does not declare what is needed, and what is a vendor's defect, with its evidence.
+// does not declare what is needed, and what is a vendor's defect, with its evidence. With -agent it compares the output with a
+// table; with -package it prints the npm package of an agent and the release that is tested.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -16,23 +18,54 @@ import (
 )
 
 func main() {
-	versions, err := readVersions(os.Args[1:])
-	if err == nil {
-		var table *table
-		if table, err = read(os.Stdin); err == nil {
-			err = table.write(os.Stdout, versions)
-		}
-	}
-	if err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "scenarios:", err)
 		os.Exit(1)
 	}
 }
 
+func run() error {
+	var d drift
+	pkg := flag.String("package", "", "print the package of an `AGENT` and its tested release; all for the names of all agents")
+	flag.StringVar(&d.Agent, "agent", "", "compare the output of this `AGENT`'s tests with a table")
+	flag.StringVar(&d.Version, "version", "", "the `RELEASE` that was run")
+	flag.StringVar(&d.Error, "error", "", "why it was not run")
+	against := flag.String("against", "docs/SCENARIOS.md", "the table")
+	asJSON := flag.Bool("json", false, "write JSON")
+	flag.Parse()
+	versions, err := readVersions(flag.Args())
+	switch {
+	case err != nil:
+		return err
+	case *pkg == "all":
+		fmt.Println(strings.Join(slices.Sorted(maps.Keys(programs)), "\n"))
+		return nil
+	case *pkg != "":
+		if programs[*pkg] == "" {
+			return fmt.Errorf("%q is not an agent that is tested: %s", *pkg, strings.Join(slices.Sorted(maps.Keys(programs)), ", "))
+		}
+		fmt.Println(programs[*pkg], versions[*pkg])
+		return nil
+	case d.Agent != "":
+		d.Tested = versions[d.Agent]
+		written, err := os.Open(*against)
+		if err != nil {
+			return err
+		}
+		defer written.Close()
+		return report(d, os.Stdin, written, *asJSON, os.Stdout)
+	}
+	table, err := read(os.Stdin)
+	if err != nil {
+		return err
+	}
+	return table.write(os.Stdout, versions)
+}
+
 // programs are the npm packages of the agents.
 var programs = map[string]string{"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "copilot": "@github/copilot",
 	"gemini": "@google/gemini-cli", "qwen": "@qwen-code/qwen-code", "opencode": "opencode-ai", "goose": "@aaif/goose-acp",
-	"omp": "@oh-my-pi/pi-coding-agent", "droid": "droid", "cline": "cline", "openclaw": "openclaw",
+	"pi": "@earendil-works/pi-coding-agent", "omp": "@oh-my-pi/pi-coding-agent", "droid": "droid", "cline": "cline", "openclaw": "openclaw",
 	"claude-agent-acp": "@agentclientprotocol/claude-agent-acp", "codex-acp": "@agentclientprotocol/codex-acp"}
 
 // readVersions reads which release of each agent was run, from package.json.
@@ -62,6 +95,17 @@ type cell struct {
 	state string // passes, passes in part, unsupported, defect, skipped, FAILED
 	ended bool
 	notes []string
+	said  string // the last line that the test printed
+}
+
+const failed = "FAILED"
+
+// text is the state of a test, also of one that hung.
+func (c *cell) text() string {
+	if !c.ended {
+		return "DID NOT END"
+	}
+	return c.state
 }
 
 type table struct {
@@ -71,11 +115,12 @@ type table struct {
 }
 
 var (
-	note   = regexp.MustCompile(`scenario (unsupported|defect|partly): (.*)`)
-	states = map[string]string{"unsupported": "unsupported", "defect": "defect", "partly": "passes in part"}
-	ranks  = []string{"", "passes", "passes in part", "unsupported", "defect", "skipped", "FAILED"}
-	result = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (Test\w+)/([\w-]+) `)
-	begin  = regexp.MustCompile(`^=== (?:RUN|CONT|NAME)\s+(Test\w+)(?:/([\w-]+))?`)
+	note    = regexp.MustCompile(`scenario (unsupported|defect|partly): (.*)`)
+	printed = regexp.MustCompile(`^\s+\w+\.go:\d+: (.*)`)
+	states  = map[string]string{"unsupported": "unsupported", "defect": "defect", "partly": "passes in part"}
+	ranks   = []string{"", "passes", "passes in part", "unsupported", "defect", "skipped", failed}
+	result  = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (Test\w+)/([\w-]+) `)
+	begin   = regexp.MustCompile(`^=== (?:RUN|CONT|NAME)\s+(Test\w+)(?:/([\w-]+))?`)
 )
 
 func read(r io.Reader) (*table, error) {
@@ -98,8 +143,11 @@ func read(r io.Reader) (*table, error) {
 		if m := result.FindStringSubmatch(line); m != nil && programs[m[3]] != "" {
 			c := t.cell(m[2], m[3])
 			c.ended = true
-			c.becomes(map[string]string{"FAIL": "FAILED", "SKIP": "skipped", "PASS": "passes"}[m[1]])
+			c.becomes(map[string]string{"FAIL": failed, "SKIP": "skipped", "PASS": "passes"}[m[1]])
 			continue
+		}
+		if m := printed.FindStringSubmatch(line); m != nil && now != nil {
+			now.said = m[1]
 		}
 		if m := note.FindStringSubmatch(line); m != nil && now != nil {
 			now.becomes(states[m[1]])
@@ -158,10 +206,7 @@ func (t *table) write(w io.Writer, versions map[string]string) error {
 			if c == nil {
 				c = &cell{state: "-", ended: true}
 			}
-			text := c.state
-			if !c.ended {
-				text = "DID NOT END"
-			}
+			text := c.text()
 			if counts[text] == nil {
 				counts[text] = map[string]int{}
 			}

@@ -64,3 +64,51 @@ func TestTable(t *testing.T) {
 		t.Error("no results are taken for a table")
 	}
 }
+
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	const output = `=== RUN   TestPlain/claude
+--- PASS: TestPlain/claude (0.42s)
+=== RUN   TestResume/claude
+    x_test.go:1: a log
+    x_test.go:2: the session is gone
+        in two lines
+=== RUN   TestResume/gemini
+    x_test.go:1: of another agent
+--- FAIL: TestResume/claude (0.42s)
+=== RUN   TestNews/claude
+--- PASS: TestNews/claude (0.42s)
+=== RUN   TestHang/claude
+    x_test.go:1: I wait
+=== RUN   TestThinking/claude
+    x_test.go:1: scenario defect: it does not think
+--- PASS: TestThinking/claude (0.42s)
+`
+	const written = "# Scenarios\n\n| scenario | gemini 1.0.0 | claude 1.2.3 |\n|---|---|---|\n| plain | - | passes |\n| resume | passes | passes in part [1] |\n" +
+		"| hang | passes | passes |\n| news | passes | - |\n| thinking | passes | defect [2] |\n"
+	for _, tt := range []struct {
+		name, in, want string
+		d              drift
+		json           bool
+	}{
+		{name: "changes", in: output, d: drift{Agent: "claude", Tested: "1.2.3", Version: "2.0.0"}, want: `claude 2.0.0, tested 1.2.3: 3 of 5 scenarios changed
+  resume: FAILED, was passes in part
+    the session is gone
+  news: passes, was not in the table
+  hang: DID NOT END, was passes
+    I wait
+`},
+		{name: "none", in: strings.SplitAfter(output, "(0.42s)\n")[0], d: drift{Agent: "claude", Tested: "1.2.3", Version: "2.0.0"}, want: "claude 2.0.0, tested 1.2.3: nothing changed in 1 scenarios\n"},
+		{name: "the newest", d: drift{Agent: "claude", Tested: "1.2.3", Version: "1.2.3"}, want: "claude 1.2.3: the tested release is the newest\n"},
+		{name: "not installed", d: drift{Agent: "claude", Tested: "1.2.3", Error: "npm says no"}, want: "claude 1.2.3: not compared: npm says no\n"},
+		{name: "no output", d: drift{Agent: "claude", Tested: "1.2.3", Version: "2.0.0"},
+			want: "claude 1.2.3: not compared: the input has no results: it is to be the output of e2e/run -test.v\n"},
+		{name: "JSON", in: "=== RUN   TestNews/claude\n--- PASS: TestNews/claude (0.42s)\n", json: true, d: drift{Agent: "claude", Tested: "1.2.3", Version: "2.0.0"},
+			want: `{"agent":"claude","tested":"1.2.3","version":"2.0.0","scenarios":1,"changes":[{"scenario":"news","was":"","now":"passes"}]}` + "\n"},
+	} {
+		var b strings.Builder
+		if err := report(tt.d, strings.NewReader(tt.in), strings.NewReader(written), tt.json, &b); err != nil || b.String() != tt.want {
+			t.Errorf("%s: %v\n%swant\n%s", tt.name, err, b.String(), tt.want)
+		}
+	}
+}
