@@ -81,7 +81,7 @@ func listed[T any](list []T) []T {
 	return list
 }
 
-// Untested returns the warning about a version outside the tested ones, empty for a tested version or if
+// Untested returns the warning about a version outside the tested ones and what to do about it, empty for a tested version or if
 // nothing is known.
 func (d Descriptor) Untested(version string) string {
 	if version == "" || len(d.TestedVersions) == 0 || ver.Within(version, d.TestedVersions) {
@@ -90,5 +90,9 @@ func (d Descriptor) Untested(version string) string {
 	if _, err := ver.Parse(version); err != nil {
 		return ""
 	}
-	return d.DisplayName + " " + version + " is not a tested version (" + strings.Join(d.TestedVersions, ", ") + ")"
+	text := d.DisplayName + " " + version + " is not a tested version (" + strings.Join(d.TestedVersions, ", ") + ")"
+	if order, err := ver.Compare(version, d.TestedVersions[len(d.TestedVersions)-1]); err == nil && order > 0 {
+		text += "; newer ones usually work, to see what does: drawbar agents conform " + d.Name
+	}
+	return text
 }

@@ -233,6 +233,11 @@ func detect(ctx context.Context, app *cli.App, names []string) error {
 			if i.Notes != "" {
 				app.Notef("%s: %s", i.Agent, i.Notes)
 			}
+			if e, err := c.Adapters().Get(i.Agent); err == nil && i.Installed && i.MeetsMinVersion {
+				if text := e.Descriptor.Untested(i.Version); text != "" {
+					app.Notef("%s", text)
+				}
+			}
 			if !i.Installed {
 				if methods, err := c.Adapters().InstallInstructions(i.Agent, ""); err == nil && len(methods) > 0 {
 					app.Notef("install %s: %s", i.Agent, methods[0].Command)

@@ -214,6 +214,9 @@ func agents(ctx context.Context, r *catalog.Registry) []check {
 		case !i.WithinTested:
 			c.State = note
 			c.Found += ", not a tested version"
+			if e, err := r.Get(i.Agent); err == nil && e.Descriptor.Untested(i.Version) != "" {
+				c.Do = "drawbar agents conform " + i.Agent + " shows what works with it"
+			}
 		}
 		if i.AuthState == adapter.Unauthenticated || i.AuthState == adapter.AuthExpired {
 			c.State = problem
