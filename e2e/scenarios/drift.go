@@ -42,7 +42,7 @@ func (t *table) compare(d *drift, written io.Reader) error {
 			continue
 		}
 		if now.Now == failed || !c.ended {
-			now.Why = c.said
+			now.Why = c.said[:min(len(c.said), 300)]
 		}
 		d.Changes = append(d.Changes, now)
 	}
