@@ -30,14 +30,8 @@ var login = declared.LoginTable{
 			{Description: "choose a provider and a model, and store the key", Command: "goose configure"},
 			{Description: "or set GOOSE_PROVIDER, GOOSE_MODEL and the provider's key, such as ANTHROPIC_API_KEY"},
 		},
-		EnvVars: []adapter.AuthVariable{
-			{Name: "GOOSE_PROVIDER", Description: "the provider", Example: "anthropic"},
-			{Name: "GOOSE_MODEL", Description: "the model"},
-			{Name: "ANTHROPIC_API_KEY", Description: "key of the Anthropic API", Example: "sk-ant-..."},
-			{Name: "OPENAI_API_KEY", Description: "key of the OpenAI API", Example: "sk-..."},
-			{Name: "GOOGLE_API_KEY", Description: "key of the Gemini API"},
-			{Name: "OPENROUTER_API_KEY", Description: "key of OpenRouter"},
-		},
+		EnvVars: append([]adapter.AuthVariable{{Name: "GOOSE_PROVIDER", Description: "the provider", Example: "anthropic"}, {Name: "GOOSE_MODEL", Description: "the model"}},
+			declared.ProviderKeys(logins...)...),
 		Documentation: []string{"https://goose-docs.ai/docs/getting-started/providers"}, LoginCommand: "goose configure",
 	},
 }

@@ -63,12 +63,8 @@ func row() acpagent.Agent {
 				{Platform: "windows", Type: "manual", Notes: "how to install it: " + docs + "getting-started/installation"}},
 			HostTraces: []string{"HERMES_RUN_ID", "HERMES_SESSION"}, Keys: []string{"HERMES_HOME", "OPENAI_BASE_URL"}},
 		Args: []string{"acp"},
-		Login: acpagent.Login{Provider: "any model API", Command: "hermes model", Variables: []adapter.AuthVariable{
-			{Name: "OPENROUTER_API_KEY", Description: "key of OpenRouter"},
-			{Name: "ANTHROPIC_API_KEY", Description: "key of the Anthropic API"},
-			{Name: "OPENAI_API_KEY", Description: "key of the OpenAI API, or of another of its form at OPENAI_BASE_URL"},
-			{Name: "GOOGLE_API_KEY", Description: "key of the Gemini API"},
-		}, Files: []string{".hermes/auth.json", ".hermes/.env"}},
+		Login: acpagent.Login{Provider: "any model API", Command: "hermes model", Variables: declared.ProviderKeys("OPENROUTER_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"),
+			Files: []string{".hermes/auth.json", ".hermes/.env"}},
 		Notes: []string{"its ACP server is an extra of the installation: hermes acp --check says whether it is there",
 			"it asks before commands that it considers dangerous, not before each tool"},
 		Limits: func(c *execution.Capabilities) {

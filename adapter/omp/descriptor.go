@@ -148,7 +148,7 @@ func mcpTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bo
 // login is detected from the providers' variables and the files of logins and providers of one's own, whose content
 // is Oh My Pi's alone.
 var login = declared.LoginTable{
-	Variables: variables(),
+	Variables: declared.APIKeys(providers...),
 	Stored:    declared.StoredIn(home, loginHint, "agent.db", "models.yml"),
 	Guidance: adapter.AuthGuidance{
 		Provider: "any of Oh My Pi's model providers",
@@ -157,21 +157,8 @@ var login = declared.LoginTable{
 			{Description: "or with a key: set the provider's variable"},
 			{Description: "or with a provider of your own, such as a local server: describe it in ~/.omp/agent/models.yml"},
 		},
-		EnvVars: []adapter.AuthVariable{
-			{Name: "ANTHROPIC_API_KEY", Description: "key of the Anthropic API", Example: "sk-ant-..."},
-			{Name: "OPENAI_API_KEY", Description: "key of the OpenAI API", Example: "sk-..."},
-			{Name: "GEMINI_API_KEY", Description: "key of the Gemini API"},
-			{Name: "OPENROUTER_API_KEY", Description: "key of OpenRouter"},
-		},
+		EnvVars:       declared.ProviderKeys("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"),
 		Documentation: []string{"https://github.com/can1357/oh-my-pi"},
 		LoginCommand:  "omp",
 	},
-}
-
-func variables() []declared.Variable {
-	list := make([]declared.Variable, 0, len(providers))
-	for _, k := range providers {
-		list = append(list, declared.Variable{Name: k, Method: "api_key"})
-	}
-	return list
 }

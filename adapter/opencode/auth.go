@@ -20,7 +20,7 @@ const loginGuidance = "opencode auth login, or set the key of a provider"
 // login is detected from variables, the stored logins, and the providers in the user's settings. OpenCode also has models of its
 // own that need no login, so that none is no fault.
 var login = declared.LoginTable{
-	Variables: variables(),
+	Variables: declared.APIKeys(logins...),
 	Stored:    storedLogin,
 	Guidance: adapter.AuthGuidance{
 		Provider: "any model API",
@@ -29,47 +29,15 @@ var login = declared.LoginTable{
 			{Description: "or set the provider's key, such as ANTHROPIC_API_KEY"},
 			{Description: "or describe a provider of your own in ~/.config/opencode/opencode.json", URL: "https://opencode.ai/docs/providers"},
 		},
-		EnvVars: []adapter.AuthVariable{
-			{Name: "OPENCODE_API_KEY", Description: "key of OpenCode's own models"},
-			{Name: "ANTHROPIC_API_KEY", Description: "key of the Anthropic API", Example: "sk-ant-..."},
-			{Name: "OPENAI_API_KEY", Description: "key of the OpenAI API", Example: "sk-..."},
-			{Name: "GEMINI_API_KEY", Description: "key of the Gemini API"},
-			{Name: "OPENROUTER_API_KEY", Description: "key of OpenRouter"},
-		},
+		EnvVars: append([]adapter.AuthVariable{{Name: "OPENCODE_API_KEY", Description: "key of OpenCode's own models"}},
+			declared.ProviderKeys("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")...),
 		Documentation: []string{"https://opencode.ai/docs/providers"}, LoginCommand: "opencode auth login",
 	},
 }
 
-func variables() (list []declared.Variable) {
-	for _, k := range logins {
-		list = append(list, declared.Variable{Name: k, Method: "api_key"})
-	}
-	return list
-}
-
 func storedLogin(h adapter.Host, now time.Time) adapter.AuthState {
 	dir := declared.Dir{Default: data + "/opencode", Variable: "XDG_DATA_HOME", Below: "opencode"}
-	state := declared.File{Agent: name, Dir: dir, Name: "auth.json", Hint: loginGuidance, Method: "config_file",
-		Read: func(_ adapter.Host, text []byte) (declared.Token, error) {
-			// Whether there is a login is all that is read of it.
-			var found map[string]struct {
-				Type    string `json:"type"`    // api, oauth, wellknown
-				Expires int64  `json:"expires"` // of an oauth token, milliseconds since 1970
-			}
-			if err := declared.UnmarshalJSONC(text, &found); err != nil || len(found) == 0 {
-				return declared.Token{}, err
-			}
-			providers := slices.Sorted(maps.Keys(found))
-			t := declared.Token{Method: "oauth", Identity: strings.Join(providers, ", "), Details: "logged in to " + strings.Join(providers, ", "), Renews: true}
-			if first := found[providers[0]]; len(providers) == 1 {
-				if first.Type == "api" {
-					t.Method = "api_key"
-				} else if first.Expires > 0 {
-					t.Expires = time.UnixMilli(first.Expires)
-				}
-			}
-			return t, nil
-		}}.State(h, now)
+	state := declared.File{Agent: name, Dir: dir, Name: "auth.json", Hint: loginGuidance, Method: "config_file", Read: declared.ReadProviders}.State(h, now)
 	if state.Status != adapter.Unauthenticated {
 		return state
 	}
