@@ -69,7 +69,8 @@
 // kind execute have shell_* events, diffs and read locations file_* events after the result; plans are the tool
 // update_plan. What an agent sends outside a turn makes no event: the history of a loaded session, the rest of a finished
 // turn, updates of commands, modes and titles. Usage comes with the end of a turn, or with its model calls if the agent
-// reports it; steps if it reports the end of each, see Spec.Steps.
+// reports it; steps if it reports the end of each, see Spec.Steps. An extension of the agent can report calls on standard
+// error, see Spec.Report.
 //
 // # Ends
 //
