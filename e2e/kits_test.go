@@ -161,24 +161,4 @@ var kits = []kit{
 		lateCost: "it states no price over ACP; the session's files have it, which drawbar sessions cost reads",
 		vague:    "cline 3.0.65 gives the message of an error of the model API without its status, as an internal error",
 	},
-	{
-		name: "opencode",
-		write: func(p, c string) string {
-			return fmt.Sprintf(`{"name":"write","input":{"filePath":%s,"content":%s}}`, q(p), q(c))
-		},
-		shell: func(c string) string {
-			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
-		},
-		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s_%s","input":%s}`, s, t, in) },
-		overACP: true, lateUsage: true, model: "script/scripted-model",
-	},
-	{
-		name: "goose",
-		write: func(p, c string) string {
-			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
-		},
-		shell:   func(c string) string { return fmt.Sprintf(`{"name":"shell","input":{"command":%s}}`, q(c)) },
-		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s__%s","input":%s}`, s, t, in) },
-		overACP: true, lateUsage: true,
-	},
 }
