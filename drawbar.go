@@ -188,7 +188,7 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	req.SessionUsage = c.usedBefore(ctx, entry, req)
 	if began := time.Now(); opts.SessionUsage == nil {
 		opts.SessionUsage = func(agent, session string) execution.Usage {
-			return c.SessionUsage(context.WithoutCancel(ctx), SessionSpan{Agent: agent, Session: session, Fork: req.Run.ForkSessionID, Since: began, Env: req.Run.Env})
+			return c.SessionUsage(context.WithoutCancel(ctx), SessionSpan{Agent: agent, Session: session, Fork: req.Run.ForkSessionID, Since: began, Env: req.Run.Env, Before: req.SessionUsage})
 		}
 	}
 	backend.Version, backend.Untested = version, entry.Descriptor.Untested(version)

@@ -161,6 +161,9 @@ type SessionSpan struct {
 	Since   time.Time         // calls at or after this time
 	Until   time.Time         // calls before this time; zero: no limit
 	Env     map[string]string // the run's variables, for agents that locate their files by variables
+	// Before is what the session used before the part, if known: all of its calls count then, less these, for agents
+	// whose files have no exact times. Forks ignore it.
+	Before *execution.Usage
 }
 
 // SessionUsage returns what an agent used in part of a session, according to the agent's files; zero if they do
@@ -184,15 +187,25 @@ func (c *Client) SessionUsage(ctx context.Context, s SessionSpan) execution.Usag
 	}
 	ctx, stop := context.WithTimeout(ctx, sessionScan)
 	defer stop()
-	report, err := c.sessionCosts(ctx, host, sessions.CostQuery{By: sessions.GroupSession, Agent: agent, Since: s.Since.Truncate(time.Millisecond), Until: s.Until}, files)
+	since := s.Since.Truncate(time.Millisecond)
+	whole := s.Before != nil && s.Fork == ""
+	if whole {
+		since = time.Time{}
+	}
+	report, err := c.sessionCosts(ctx, host, sessions.CostQuery{By: sessions.GroupSession, Agent: agent, Since: since, Until: s.Until}, files)
 	if err != nil {
 		c.warn(err)
 		return execution.Usage{}
 	}
 	for _, g := range report.Groups {
-		if g.Key == agent+":"+s.Session {
-			return usageOf(g.CostSum)
+		if g.Key != agent+":"+s.Session {
+			continue
 		}
+		used := usageOf(g.CostSum)
+		if whole {
+			used = used.Sub(*s.Before)
+		}
+		return used
 	}
 	return execution.Usage{}
 }

@@ -84,7 +84,8 @@ type UsageScanner interface {
 	Restore(state []byte) bool
 }
 
-// SessionSums is implemented by adapters whose agent states the usage of the whole session instead of the run.
+// SessionSums is implemented by adapters whose agent states the usage of the whole session instead of the run, or whose
+// session files have no exact times of calls.
 // A client puts the session's earlier usage into Request.SessionUsage.
 type SessionSums interface {
 	UsageLog

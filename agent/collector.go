@@ -35,6 +35,8 @@ type collector struct {
 	inTurn     bool
 	turnSeen   bool            // the model was active in this turn
 	unstated   bool            // the tokens of a turn with model activity were not stated
+	tokenless  bool            // the price of a turn was stated, and not its tokens
+	lost       bool            // an interrupted turn stated nothing, and session files do not say what it used either
 	outside    execution.Usage // used before the session began: not part of this run's usage
 	fromFile   bool            // tokens come from the session file
 
@@ -168,11 +170,14 @@ func (c *collector) observe(e execution.Event) {
 		u := execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens, CacheWrite: b.CacheWriteTokens}
 		u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
 		c.modelSeen = c.modelSeen || !u.IsZero()
-		if !c.inTurn || b.FromSession {
-			c.unstated = false // some backends state the usage of all turns at the end
-		}
 		c.fromFile = c.fromFile || b.FromSession
-		c.usage, c.unpriced, c.turnUsage = c.usage.Add(u), c.unpriced.Add(u), c.turnUsage.Add(u)
+		c.usage, c.turnUsage = c.usage.Add(u), c.turnUsage.Add(u)
+		if !b.FromSession || !c.tokenless {
+			c.unpriced = c.unpriced.Add(u)
+		}
+		if !c.inTurn || b.FromSession {
+			c.unstated, c.tokenless = false, false // some backends state the usage of all turns at the end
+		}
 	case execution.CostEvent:
 		if b.Cost.TotalUSD == nil {
 			break
@@ -196,6 +201,8 @@ func (c *collector) observe(e execution.Event) {
 			}
 		}
 		c.unstated = c.unstated || c.turnUnstated()
+		c.lost = c.lost || c.caps.Agent.TokensUnstated && b.Reason != execution.TurnCompleted && c.turnUnstated()
+		c.tokenless = c.tokenless || c.turnPriced && c.turnUsage.IsZero()
 		c.inTurn = false
 		c.turnUSD, c.turnUsage, c.turnPriced = 0, execution.Usage{}, false
 	case execution.RateLimitError:
@@ -351,7 +358,7 @@ func (c *collector) source() execution.CostSource {
 
 // lacksTokens reports whether a turn used, or may have used, tokens that were not stated.
 func (c *collector) lacksTokens() bool {
-	return !c.hasPrice && (c.unstated || c.inTurn && c.turnUsage.IsZero() && !c.turnPriced)
+	return c.tokenless || !c.hasPrice && (c.unstated || c.inTurn && c.turnUsage.IsZero() && !c.turnPriced)
 }
 
 // turnUnstated reports whether the model was active in the current turn and its tokens are not stated.
@@ -371,8 +378,8 @@ func (c *collector) cost() *execution.Cost {
 	}
 	cost := execution.CostOf(c.usage, usd, c.source())
 	// Part of it may be priced, and an interrupted turn may have used tokens that were never stated.
-	cost.Unpriced = !c.unpriced.IsZero() || !c.hasPrice && (c.unstated || c.turnUnstated())
-	if c.fromFile {
+	cost.Unpriced = c.lost || !c.unpriced.IsZero() || !c.hasPrice && (c.unstated || c.turnUnstated())
+	if c.fromFile && !c.hasPrice {
 		cost.Source = execution.CostFromSession
 	}
 	return &cost

@@ -331,6 +331,37 @@ func TestCostIsCountedOnce(t *testing.T) {
 			t.Errorf("got %+v", res.Cost)
 		}
 	})
+	t.Run("the agent states prices and no tokens", func(t *testing.T) {
+		t.Parallel()
+		usd := 0.5
+		states := func(last execution.TurnEndReason) execution.Result {
+			b := declaring(func(c *at.Call) execution.Result {
+				c.Emit(execution.SessionStart{SessionID: "s-1"})
+				for i := range 2 {
+					c.Emit(execution.TurnStart{TurnIndex: i})
+					c.Say("hi")
+					reason := execution.TurnCompleted
+					if i == 1 {
+						reason = last
+					}
+					if reason == execution.TurnCompleted {
+						c.Emit(execution.CostEvent{Cost: execution.CostOf(execution.Usage{}, &usd, execution.CostFromAgent)})
+					}
+					c.Emit(execution.TurnEnd{TurnIndex: i, Reason: reason})
+				}
+				return execution.Result{Status: execution.StatusCompleted}
+			}, func(c *execution.Capabilities) { c.Agent.TokensUnstated = true })
+			res, _ := run(t, b, request("x"), agent.Options{SessionUsage: func(string, string) execution.Usage { return execution.Usage{Input: 3000, Output: 300, Total: 3300} }})
+			return res
+		}
+		if res := states(execution.TurnInterrupted); !near(res.Cost, 0.5) || !res.Cost.Unpriced {
+			t.Errorf("with an interrupted turn: %+v", res.Cost)
+		}
+		res := states(execution.TurnCompleted)
+		if res.Usage == nil || res.Usage.Input != 3000 || !near(res.Cost, 1) || res.Cost.Unpriced || res.Cost.Source != execution.CostFromAgent {
+			t.Errorf("got %+v %+v", res.Usage, res.Cost)
+		}
+	})
 	t.Run("the agent states the price before the tokens", func(t *testing.T) {
 		t.Parallel()
 		usd := 0.5

@@ -36,12 +36,12 @@ type listing struct {
 	Problems []adapter.SessionProblem
 }
 
-// contents are the files below a directory that have sessions in them, by path.
+// contents are the files and databases below a directory that have sessions in them, by path.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".jsonl") {
+		if err != nil || d.IsDir() || !slices.Contains([]string{".jsonl", ".db", ".db-wal"}, filepath.Ext(path)) {
 			return err
 		}
 		text, err := os.ReadFile(path)

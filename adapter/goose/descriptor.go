@@ -68,16 +68,16 @@ func row() acpagent.Agent {
 			Docs: "https://goose-docs.ai/docs/guides/acp-clients", HostTraces: []string{"AGENT_SESSION_ID"}, Keys: keys},
 		Args:  []string{"acp"},
 		Login: acpagent.Login{Command: "goose configure"},
-		Notes: []string{"the tokens of a turn are those of its last model call; drawbar sessions cost has those of all",
+		Notes: []string{"it states the tokens of a turn's last model call alone: those of a run are read from its database at the end",
 			"it does not answer an interrupt while it waits for a model: it is stopped after 3 s", "goose session --resume --fork forks a session; over ACP it forks none"},
 		Limits: func(c *execution.Capabilities) {
-			c.Agent.SubagentDispatch, c.Agent.SessionPersistence = true, "sqlite"
+			c.Agent.SubagentDispatch, c.Agent.TokensUnstated, c.Agent.SessionPersistence = true, true, "sqlite"
 			c.Agent.MCPTransports = []execution.MCPTransport{execution.MCPStdio, execution.MCPStreamableHTTP}
 			c.Agent.AuthFiles = []string{"~/.config/goose/config.yaml", "~/.config/goose/secrets.yaml"}
 		},
 		Quirks: func(s *acpagent.Spec) {
 			s.ToolName, s.MCPTool, s.Kind = toolName, serverTool, kind
-			s.CancelWait, s.FailedText, s.Blobs = 3*time.Second, failed, acpagent.NoBlobs
+			s.CancelWait, s.FailedText, s.Blobs, s.LastCall = 3*time.Second, failed, acpagent.NoBlobs, true
 			s.Modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "auto", execution.ApprovalPrompt: "approve", execution.ApprovalDeny: "approve"}
 		},
 	}
@@ -112,6 +112,9 @@ func kind(c *acpagent.ToolCall) string {
 // failed recognizes a failure of the model API: goose words it as an answer, and states no tokens for it.
 func failed(text string, spent execution.Usage) (execution.ErrorCode, bool) {
 	why, is := strings.CutPrefix(text, "Ran into this error: ")
+	if !is {
+		why, is = strings.CutPrefix(text, "Network error: ")
+	}
 	return cmp.Or(acpagent.CodeOfText(why), execution.CodeProvider), is && spent.IsZero()
 }
 

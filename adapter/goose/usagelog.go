@@ -9,7 +9,7 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-var _ adapter.UsageLog = Adapter{}
+var _ adapter.SessionSums = Adapter{}
 
 // UsageStores returns the database.
 func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore { return database.UsageStores(h) }
@@ -21,6 +21,9 @@ func (Adapter) UsageVersion() int { return 1 }
 func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
 	return usagescan.New(&usageLog{mem: usageMemory{Session: f.Rel}})
 }
+
+// StatesSessionSums implements adapter.SessionSums: the ledger has whole seconds, in which one run can follow another.
+func (Adapter) StatesSessionSums() {}
 
 // usageLog reads the ledger. A session of a version without it has only the sum of its calls, which counts as one.
 type usageLog struct{ mem usageMemory }

@@ -69,17 +69,19 @@ func row() acpagent.Agent {
 			Docs: "https://opencode.ai/docs/acp", HostSignals: []string{"OPENCODE", "OPENCODE_PID"}, HostTraces: []string{"OPENCODE_SESSION_ID"}, Keys: keys},
 		Args:  []string{"acp"},
 		Login: acpagent.Login{Command: "opencode auth login"},
-		Notes: []string{"the tokens of a turn are those of its last model call; its price is that of all, and drawbar sessions cost has the tokens of all",
+		Notes: []string{"it states the price of a turn, and the tokens of its last model call alone: those of a run are read from its database at the end",
 			"opencode models lists the models that --model takes, each as provider/model"},
 		Limits: limits,
-		Quirks: func(s *acpagent.Spec) { s.ToolName, s.MCPTool, s.Spawn = acpagent.TitleWord, serverTool, spawn },
+		Quirks: func(s *acpagent.Spec) {
+			s.ToolName, s.MCPTool, s.Spawn, s.LastCall = acpagent.TitleWord, serverTool, spawn, true
+		},
 	}
 }
 
 // limits are what OpenCode does beyond the protocol's minimum.
 func limits(c *execution.Capabilities) {
 	c.Agent.CanFork, c.Agent.RequiresToolApproval, c.Agent.SubagentDispatch, c.Agent.CostReported = true, true, true, true
-	c.Agent.SessionPersistence = "sqlite"
+	c.Agent.TokensUnstated, c.Agent.SessionPersistence = true, "sqlite"
 	c.Agent.AuthFiles = []string{"~/" + data + "/opencode/auth.json"}
 }
 

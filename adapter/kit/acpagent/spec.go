@@ -80,8 +80,9 @@ type Spec struct {
 	// steps, and a turn limit can be enforced.
 	Steps bool
 
-	// RunningTotal means that PromptUsage is the total of the process rather than the turn.
-	RunningTotal bool
+	// RunningTotal means that PromptUsage is the total of the process rather than the turn. LastCall means that it is the
+	// turn's last model call alone: it is not counted, and the agent's session files have the tokens of the run.
+	RunningTotal, LastCall bool
 
 	// Report reads a line of standard error in which an extension of the agent, loaded by Spawn, states what became of a
 	// model call. Default: none is a report.

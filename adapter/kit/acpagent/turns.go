@@ -46,7 +46,7 @@ func (p *parser) prompt(say *execution.Say, s *cliagent.Sink) {
 	p.flow, p.text, p.inStep, p.steps, p.failed, p.fault = flow{}, "", false, 0, nil, nil
 	clear(p.tools)
 	p.turns++
-	p.before = p.spent
+	p.before, p.lastCall = p.spent, execution.Usage{}
 	s.Emit(execution.TurnStart{TurnIndex: p.turns - 1})
 	p.ensureStep(s)
 	p.ask(s, call{method: methodPrompt, params: promptParams(p.session.id, blocks), doing: "answer", say: say})
@@ -99,7 +99,7 @@ func (p *parser) turnEnded(c call, s *cliagent.Sink) {
 	case out.stop == stopTokens:
 		out.limit = "the model reached its limit of output tokens"
 	case p.spec.FailedText != nil:
-		if code, failed := p.spec.FailedText(p.text, p.spent.Sub(p.before)); failed {
+		if code, failed := p.spec.FailedText(p.text, p.spent.Sub(p.before).Add(p.lastCall)); failed {
 			out.failure, out.text = &failure{Failure: cliagent.Failure{Code: code, Message: p.text}}, ""
 		}
 	}

@@ -45,12 +45,13 @@ func DefaultCallUsage(update jsonscan.Value) (execution.Usage, bool) {
 
 // spending is the usage of the run.
 type spending struct {
-	counted bool // the usage of the running turn comes with its calls
-	spent   execution.Usage
-	before  execution.Usage // the running turn
-	total   execution.Usage // of the process, if the agent states no other
-	cost    costMeter
-	full    bool // the warning about a full context was emitted
+	counted  bool // the usage of the running turn comes with its calls
+	spent    execution.Usage
+	before   execution.Usage // the running turn
+	lastCall execution.Usage // its last model call, see Spec.LastCall
+	total    execution.Usage // of the process, if the agent states no other
+	cost     costMeter
+	full     bool // the warning about a full context was emitted
 }
 
 // countTurn counts the usage of a turn, unless its calls reported it.
@@ -62,10 +63,15 @@ func (p *parser) countTurn(result jsonscan.Value, s *cliagent.Sink) {
 	if p.counted || p.reporting {
 		return
 	}
-	if u, ok := read(result); ok {
-		if p.spec.RunningTotal {
-			u, p.total = u.Sub(p.total), u
-		}
+	u, ok := read(result)
+	switch {
+	case !ok:
+	case p.spec.LastCall:
+		p.lastCall = u
+	case p.spec.RunningTotal:
+		u, p.total = u.Sub(p.total), u
+		fallthrough
+	default:
 		p.count(u, s)
 	}
 }
