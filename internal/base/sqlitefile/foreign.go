@@ -8,14 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"time"
 )
 
 // ErrChanging reports a database that another program replaced during every attempt to read it.
 var ErrChanging = errors.New("another program keeps changing it")
-
-// errNoIndex reports a copy of a database without the index of its write-ahead log. SQLite would create the index.
-var errNoIndex = errors.New("its write-ahead log has no index (-shm): copy that file too, or start its program once")
 
 // Read calls f with a database of another program, which may be writing it. Nothing is written: no lock file, no
 // journal, and no recovery of either. f may be called again with a new connection, and must keep nothing of an earlier
@@ -47,12 +45,17 @@ func Busy(err error) bool { return code(err) == busyCode || code(err) == lockedC
 // state is what decides how a database can be read without changing anything around it.
 type state struct {
 	info  fs.FileInfo
-	still bool // its write-ahead log is empty, so nothing but the file itself need be read
-	wal   bool // a log and its index exist
+	still bool        // nobody has it open, so nobody's locks need be observed
+	log   fs.FileInfo // of a write-ahead log that is not empty, if it is still
+	wal   bool        // a log and its index exist
 }
 
 func (s state) same(t state) bool {
-	return t.still && os.SameFile(s.info, t.info) && s.info.Size() == t.info.Size() && s.info.ModTime().Equal(t.info.ModTime())
+	return t.still && same(s.info, t.info) && (s.log == t.log || s.log != nil && t.log != nil && same(s.log, t.log))
+}
+
+func same(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // headerSize is the part of a database that tells its journal; the byte at walVersion is 2 with a write-ahead log.
@@ -89,7 +92,8 @@ func inspect(path string) (s state, err error) {
 	case logErr == nil && indexErr == nil:
 		s.wal = true
 	case logErr == nil && log.Size() > 0:
-		return s, errNoIndex
+		// A program removes the index before the log when it ends, and may be killed between.
+		s.still, s.log = true, log
 	default:
 		s.still = true
 	}
@@ -99,6 +103,9 @@ func inspect(path string) (s state, err error) {
 func (s state) read(ctx context.Context, path string, busy time.Duration, f func(context.Context, *sql.DB) error) error {
 	dsn := fmt.Sprintf("mode=ro&_busy_timeout=%d", busy.Milliseconds())
 	switch {
+	case s.log != nil:
+		// With that, SQLite keeps the index in memory. The caller makes sure that nobody wrote meanwhile.
+		dsn += "&vfs=" + unlocked + "&_pragma=locking_mode(EXCLUSIVE)"
 	case s.still:
 		// SQLite would leave an empty log and its index behind. The caller makes sure that nobody wrote meanwhile.
 		dsn += "&immutable=1"
@@ -111,6 +118,9 @@ func (s state) read(ctx context.Context, path string, busy time.Duration, f func
 	}
 	return connectTo(ctx, path, dsn, f)
 }
+
+// unlocked is SQLite's name of the access to files without locks. A file that is read cannot be locked exclusively.
+var unlocked = map[bool]string{false: "unix-none", true: "win32-none"}[runtime.GOOS == "windows"]
 
 func connectTo(ctx context.Context, path, query string, f func(context.Context, *sql.DB) error) (err error) {
 	db, err := sql.Open("sqlite", address(path, query))
