@@ -42,6 +42,9 @@ type kit struct {
 	ownTokens     string // evidence that its tokens are more than those of the turns, or fewer
 	blind         string // evidence that an image does not reach its model
 	recodes       string // evidence that its model gets an image in another encoding
+	garbled       string // evidence that an answer that is none passes for an empty one
+	hidden        string // evidence that a command does not know which agent it is inside of
+	forgets       string // evidence that a turn that did not end is in no file
 	asked         string // the model that requests name when model is asked for; empty: model
 }
 
@@ -160,5 +163,19 @@ var kits = []kit{
 		blind:    "cline 3.0.65 leaves out an image for a model of which it knows nothing",
 		lateCost: "it states no price over ACP; the session's files have it, which drawbar sessions cost reads",
 		vague:    "cline 3.0.65 gives the message of an error of the model API without its status, as an internal error",
+	},
+	{
+		name: "goose",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
+		},
+		shell:   func(c string) string { return fmt.Sprintf(`{"name":"shell","input":{"command":%s}}`, q(c)) },
+		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s__%s","input":%s}`, s, t, in) },
+		overACP: true, lateUsage: true, hidesExit: true, cutIsFinal: true, silentRetries: true, givesUp: true, model: "gpt-4.1",
+		noLogin: gooseWithoutProvider, warm: gooseWithoutLimit,
+		blind:   "goose 1.50.0 leaves out an image for a model of which it knows nothing",
+		garbled: "goose 1.50.0 takes a stream without an event for an empty answer",
+		hidden:  "a shell of goose 1.50.0 has AGENT_SESSION_ID, which other agents set too, and nothing else",
+		forgets: "goose 1.50.0 records a call when it has ended",
 	},
 }

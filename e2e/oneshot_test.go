@@ -158,8 +158,9 @@ func TestFailingShell(t *testing.T) {
 		if k.hidesExit {
 			defect(t, "a shell command that exits with 3 is reported with status success and no exit code; Drawbar says no shell_exit")
 			// Such a command is reported as a success. Nothing in the stream may say that it exited well.
-			if exit, r := bodies[execution.ShellExit](o), bodies[execution.ToolResultEvent](o); len(exit) != 0 || len(r) != 1 || !strings.Contains(string(r[0].Output), "broken") {
-				t.Errorf("shell_exit %+v, tool_result %+v", exit, r)
+			exit, r, e := bodies[execution.ShellExit](o), bodies[execution.ToolResultEvent](o), bodies[execution.ToolError](o)
+			if len(exit) != 0 || len(r)+len(e) != 1 || len(r) == 1 && !strings.Contains(string(r[0].Output), "broken") || len(e) == 1 && !strings.Contains(e[0].Error, "broken") {
+				t.Errorf("shell_exit %+v, tool_result %+v, tool_error %+v", exit, r, e)
 			}
 			return
 		}
@@ -524,7 +525,7 @@ func TestFailuresForEver(t *testing.T) {
 					o := l.run("--timeout", "100s", "--grace", "2s", "hi")
 					want := map[string]execution.ErrorCode{"429": execution.CodeRateLimited, "500": execution.CodeProvider}[name]
 					o.want(t, execution.StatusFailed, want, want.Row().Exit)
-					if o.result.Retries < 2 {
+					if k.silentRetries != (o.result.Retries < 2) || l.turns() < 2 {
 						t.Errorf("%d retries counted; the model saw %d calls", o.result.Retries, l.turns())
 					}
 					return
@@ -589,6 +590,11 @@ func TestGarbage(t *testing.T) {
 		l := newLab(t, k, `{"turns":[{"garbage":true,"repeat":true}]}`)
 		l.env["CLAUDE_CODE_MAX_RETRIES"] = "1"
 		o := l.run("--timeout", "60s", "hi")
+		if k.garbled != "" {
+			defect(t, k.garbled)
+			o.completed(t)
+			return
+		}
 		if o.result.Status != execution.StatusFailed || o.code == 0 || o.result.Error.Message == "" {
 			t.Errorf("%s, exit %d, %+v", o.result.Status, o.code, o.result.Error)
 		}

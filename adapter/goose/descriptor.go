@@ -66,7 +66,6 @@ func row() acpagent.Agent {
 				{Platform: "darwin", Type: "brew", Package: "block-goose-cli", Command: "brew install block-goose-cli"},
 				{Platform: "linux", Type: "brew", Package: "block-goose-cli", Command: "brew install block-goose-cli"}},
 			Docs: "https://goose-docs.ai/docs/guides/acp-clients", HostTraces: []string{"AGENT_SESSION_ID"}, Keys: keys},
-		Args:  []string{"acp"},
 		Login: acpagent.Login{Command: "goose configure"},
 		Notes: []string{"it states the tokens of a turn's last model call alone: those of a run are read from its database at the end",
 			"it does not answer an interrupt while it waits for a model: it is stopped after 3 s", "goose session --resume --fork forks a session; over ACP it forks none"},
@@ -76,11 +75,25 @@ func row() acpagent.Agent {
 			c.Agent.AuthFiles = []string{"~/.config/goose/config.yaml", "~/.config/goose/secrets.yaml"}
 		},
 		Quirks: func(s *acpagent.Spec) {
-			s.ToolName, s.MCPTool, s.Kind = toolName, serverTool, kind
+			s.ToolName, s.MCPTool, s.Kind, s.Spawn = toolName, serverTool, kind, spawn
 			s.CancelWait, s.FailedText, s.Blobs, s.LastCall = 3*time.Second, failed, acpagent.NoBlobs, true
+			s.Classify = func(_ int64, message string) execution.ErrorCode { return unconfigured.Code(strings.ToLower(message)) }
 			s.Modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "auto", execution.ApprovalPrompt: "approve", execution.ApprovalDeny: "approve"}
 		},
 	}
+}
+
+// unconfigured is what goose says before its first configuration.
+var unconfigured = cliagent.Phrases{{Code: execution.CodeAuth, Parts: []string{"provider not set", "value not found: goose_provider"}}}
+
+// spawn names the model in the environment too: the models that goose offers a session are those of its environment and,
+// if it got them in time, those of the provider.
+func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
+	inv := cliagent.Invocation{Args: []string{"acp"}}
+	if model := l.Request.Run.Model; model != "" {
+		inv.Env = map[string]string{"GOOSE_MODEL": model}
+	}
+	return inv, nil
 }
 
 // serverTool recognizes a tool by the extension that offers it: goose names an extension as the MCP server.

@@ -1,11 +1,13 @@
 package goose
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent/acpgolden"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -39,6 +41,27 @@ func TestFailures(t *testing.T) {
 		if is != (tt.want != "") || is && code != tt.want {
 			t.Errorf("%q, %+v: %s %v, want %q", tt.text, tt.spent, code, is, tt.want)
 		}
+	}
+}
+
+// TestUnconfigured: goose without settings asks for a login, whether it opens a session or a turn.
+func TestUnconfigured(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]execution.ErrorCode{"Internal error: Failed to resolve provider: Configuration value not found: GOOSE_PROVIDER": execution.CodeAuth,
+		"Internal error: Provider not set": execution.CodeAuth, "Internal error: it broke": ""} {
+		if code := unconfigured.Code(strings.ToLower(message)); code != want {
+			t.Errorf("%s: %q", message, code)
+		}
+	}
+}
+
+// TestModelOfRun: the model of a run is offered even if goose could not list those of its provider.
+func TestModelOfRun(t *testing.T) {
+	t.Parallel()
+	var req execution.Request
+	req.Run.Model = "big"
+	if inv, err := spawn(&cliagent.Launch{Request: req}); err != nil || inv.Env["GOOSE_MODEL"] != "big" {
+		t.Errorf("%+v, %v", inv, err)
 	}
 }
 
