@@ -105,15 +105,17 @@ type ConfigValue struct {
 // MCPShape is an agent's format of MCP servers: an object by name, under the field mcpServers.
 type MCPShape struct {
 	Kinds []MCPKind `json:"kinds"`
-	// Other are the values of "type" of entries beside the servers, which are skipped.
+	// TypeKey is the key with an entry's type; empty means "type".
+	TypeKey string `json:"typeKey,omitempty"`
+	// Other are the types of entries beside the servers, which are skipped.
 	Other []string `json:"other,omitempty"`
 }
 
 // MCPKind is the format of servers of one transport. A kind without an address key has a command, arguments and variables.
 type MCPKind struct {
 	Transport execution.MCPTransport `json:"transport"`
-	Type      string                 `json:"type,omitempty"`    // the value of the key "type"; empty if there is none
-	Aliases   []string               `json:"aliases,omitempty"` // other values of "type" with the same meaning
+	Type      string                 `json:"type,omitempty"`    // the value of the type key; empty if there is none
+	Aliases   []string               `json:"aliases,omitempty"` // other types with the same meaning
 	URL       string                 `json:"url,omitempty"`     // the key of the address
 	Headers   string                 `json:"headers,omitempty"` // the key of the headers; empty if there are none
 	Command   string                 `json:"command,omitempty"` // the key of the command; empty means "command"

@@ -11,20 +11,6 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-func openclaw() acpagent.Agent {
-	m := npm("openclaw", "2026.9.6", "24.16.0")
-	return acpagent.Agent{
-		About: adapter.Descriptor{Name: "openclaw", DisplayName: "OpenClaw", Command: "openclaw", TestedVersions: []string{"2026.9.6"},
-			Install: []adapter.InstallMethod{m}, Docs: "https://docs.openclaw.ai/cli/acp",
-			HostSignals: []string{"OPENCLAW_CLI", "OPENCLAW_SHELL"}, HostTraces: []string{"OPENCLAW_RUN_ID", "OPENCLAW_SESSION"},
-			Keys: []string{"OPENCLAW_GATEWAY_TOKEN", "OPENCLAW_GATEWAY_URL", "OPENCLAW_GATEWAY_PORT", "OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"}},
-		Args:   []string{"acp"},
-		Login:  acpagent.Login{Provider: "any model API", Command: "openclaw onboard", Files: []string{".openclaw/openclaw.json"}},
-		Notes:  []string{"it needs its gateway, openclaw gateway run; OPENCLAW_GATEWAY_PORT and OPENCLAW_GATEWAY_TOKEN name another one than its settings do", "it takes no MCP servers over ACP"},
-		Limits: func(c *execution.Capabilities) { c.Agent.MCP, c.Agent.MCPTransports = false, nil },
-	}
-}
-
 func claudeBridge() acpagent.Agent {
 	return acpagent.Agent{
 		About: adapter.Descriptor{Name: "claude-agent-acp", Aliases: []string{"claude-acp"}, DisplayName: "Claude Agent, through claude-agent-acp", Command: "claude-agent-acp",

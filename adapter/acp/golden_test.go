@@ -14,5 +14,5 @@ func TestGoldens(t *testing.T) {
 	for _, row := range named() {
 		rows[row().About.Name] = row().Spec()
 	}
-	acpgolden.Test(t, rows, 1)
+	acpgolden.Test(t, rows, 6)
 }

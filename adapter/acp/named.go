@@ -11,7 +11,7 @@ import (
 // adapter moves there.
 func named() []func() acpagent.Agent {
 	return []func() acpagent.Agent{
-		openclaw, claudeBridge, codexBridge, // exercised: exercised.go
+		claudeBridge, codexBridge, // exercised: exercised.go
 		auggie, codeAssistant, cursor, junie, kilo, kimi, kiro, openhands, piBridge, poolside, qoder, stakpak, vibe,
 	}
 }

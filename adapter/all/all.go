@@ -13,6 +13,7 @@ import (
 	_ "github.com/drawbar/drawbar/adapter/goose"    // registers goose
 	_ "github.com/drawbar/drawbar/adapter/hermes"   // registers hermes
 	_ "github.com/drawbar/drawbar/adapter/omp"      // registers omp
+	_ "github.com/drawbar/drawbar/adapter/openclaw" // registers openclaw
 	_ "github.com/drawbar/drawbar/adapter/opencode" // registers opencode
 	_ "github.com/drawbar/drawbar/adapter/pi"       // registers pi
 	_ "github.com/drawbar/drawbar/adapter/qwen"     // registers qwen

@@ -75,13 +75,16 @@ func (c *Config) MCPServers(scope adapter.ConfigScope) ([]MCPServer, error) {
 // isOther reports an entry that is no server.
 func isOther(s *adapter.MCPShape, v any) bool {
 	entry, _ := v.(map[string]any)
-	word, _ := entry["type"].(string)
+	word, _ := entry[typeKey(s)].(string)
 	return word != "" && slices.Contains(s.Other, word)
 }
 
 // commandKey and envKey return the names of the command and of its variables.
 func commandKey(k adapter.MCPKind) string { return cmp.Or(k.Command, "command") }
 func envKey(k adapter.MCPKind) string     { return cmp.Or(k.Env, "env") }
+
+// typeKey returns the key with an entry's type.
+func typeKey(s *adapter.MCPShape) string { return cmp.Or(s.TypeKey, "type") }
 
 // decode reads one server.
 func decode(s *adapter.MCPShape, v any, m *MCPServer) error {
@@ -91,7 +94,7 @@ func decode(s *adapter.MCPShape, v any, m *MCPServer) error {
 	}
 	rest := maps.Clone(entry)
 	take := func(key string) any { v := rest[key]; delete(rest, key); return v }
-	word, _ := entry["type"].(string)
+	word, _ := entry[typeKey(s)].(string)
 	i := slices.IndexFunc(s.Kinds, func(k adapter.MCPKind) bool {
 		if word != "" {
 			return word == k.Type || slices.Contains(k.Aliases, word)
@@ -111,7 +114,7 @@ func decode(s *adapter.MCPShape, v any, m *MCPServer) error {
 		return fmt.Errorf("it has neither a command nor an address")
 	}
 	k := s.Kinds[i]
-	delete(rest, "type")
+	delete(rest, typeKey(s))
 	m.Transport = k.Transport
 	var err error
 	if k.URL == "" {
@@ -213,7 +216,7 @@ func encode(s *adapter.MCPShape, agent string, m execution.MCPServer) (configfil
 	k := s.Kinds[i]
 	var p configfile.Pairs
 	if k.Type != "" {
-		p = append(p, configfile.Pair{Key: "type", Value: k.Type})
+		p = append(p, configfile.Pair{Key: typeKey(s), Value: k.Type})
 	}
 	if k.Name != "" {
 		p = append(p, configfile.Pair{Key: k.Name, Value: m.Name})

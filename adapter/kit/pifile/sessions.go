@@ -25,7 +25,7 @@ func Sessions(agent string, root func(adapter.Host) string) sessionfile.Store {
 			}
 		},
 		Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
-			return &decoder{b: b, c: c, main: c == b.Main}
+			return Decode(b, c, nil)
 		},
 		Subagent: func(_ adapter.Host, path string) adapter.Subagent {
 			return adapter.Subagent{ID: strings.TrimSuffix(filepath.Base(path), suffix)}
@@ -97,11 +97,20 @@ type messageForm struct {
 
 var entryShape jsonscan.Shape[entryForm]
 
+// Decode returns the decoder of a session's entries. prompt returns what the user wrote of the text of a prompt; nil for all of it.
+func Decode(b *sessionfile.Builder, c *sessionfile.Conversation, prompt func(string) string) sessionfile.Decoder {
+	if prompt == nil {
+		prompt = func(text string) string { return text }
+	}
+	return &decoder{b: b, c: c, main: c == b.Main, prompt: prompt}
+}
+
 // decoder reads entries: a tree, in which a conversation may return to an earlier entry.
 type decoder struct {
-	b    *sessionfile.Builder
-	c    *sessionfile.Conversation
-	main bool
+	b      *sessionfile.Builder
+	c      *sessionfile.Conversation
+	main   bool
+	prompt func(string) string
 }
 
 // Line reads an entry.
@@ -185,7 +194,7 @@ func (d *decoder) message(id string, v *entryForm) *adapter.SessionMessage {
 		if d.main && said.Attribution.IsStr("agent") {
 			return d.c.Note(id, PlainText(said.Content), at)
 		}
-		return d.c.Prompt(id, PlainText(said.Content), at)
+		return d.c.Prompt(id, d.prompt(PlainText(said.Content)), at)
 	case "assistant":
 		return d.answer(id, v)
 	case "toolResult":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
+	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 // UsageStore is the folder of the sessions.
@@ -55,11 +56,35 @@ func NewUsageScanner(agent string, f adapter.UsageFile) adapter.UsageScanner {
 	return usagescan.New(&usageLog{agent: agent, session: session, sub: sub})
 }
 
+// NewRowScanner returns a scanner for a session whose lines contain entries: entry returns that of a line, nil for none. project
+// returns the directory that a prompt names, empty for none.
+func NewRowScanner(agent, session string, entry func(jsonscan.Value) []byte, project func(prompt string) string) adapter.UsageScanner {
+	return usagescan.New(&rowLog{usageLog{agent: agent, session: session, project: project}, entry})
+}
+
+// rowLog is a usageLog whose entries are parts of lines.
+type rowLog struct {
+	usageLog
+	entry func(jsonscan.Value) []byte
+}
+
+func (*rowLog) Relevant([]byte) bool { return true }
+
+func (l *rowLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+	v, err := jsonscan.Parse(line)
+	if err != nil || v.Kind() != jsonscan.Object {
+		return false
+	}
+	entry := l.entry(v)
+	return entry == nil || l.usageLog.Line(entry, give)
+}
+
 // usageLog reads the entries with usage: the model's messages, summaries, and what the agent calls a model for besides. A
 // fork repeats the entries of its origin with their ids and times.
 type usageLog struct {
 	agent, session string
 	sub            bool
+	project        func(prompt string) string // nil for none
 	names          usagescan.Names
 	mem            usageMemory
 }
@@ -99,6 +124,9 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 		l.mem.Model = cmp.Or(v.ModelID.Str(), model)
 		return true
 	case "message":
+		if l.project != nil && v.Message.Role.IsStr("user") {
+			l.mem.Project = cmp.Or(l.project(PlainText(v.Message.Content)), l.mem.Project)
+		}
 		usage = v.Message.Usage
 		r.Model = l.names.Of(v.Message.Model)
 	case "usage", "model_usage":

@@ -13,7 +13,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
@@ -39,7 +42,7 @@ type Database struct {
 	Sessions string
 	// Records select the rows of the session ?1, in order. Each row is a line: an object of its columns.
 	Records []Query
-	// JSON lists the columns whose text is JSON and becomes part of the line as it is.
+	// JSON lists the columns whose text is JSON and becomes part of the line as it is. It may be compressed with Zstandard.
 	JSON []string
 }
 
@@ -205,6 +208,17 @@ func (d *Database) line(out *bytes.Buffer, columns []string, values []any) error
 		}
 		out.WriteByte("{,"[min(i, 1)])
 		if isText && slices.Contains(d.JSON, name) {
+			if strings.HasPrefix(text, zstdMagic) {
+				unpacked, err := unpack()
+				if err != nil {
+					return err
+				}
+				plain, err := unpacked.DecodeAll([]byte(text), nil)
+				if err != nil {
+					return fmt.Errorf("its column %s is damaged: %w", name, err)
+				}
+				text = string(plain)
+			}
 			fmt.Fprintf(out, "%q:%s", name, strings.NewReplacer("\r", " ", "\n", " ").Replace(text))
 			continue
 		}
@@ -223,6 +237,13 @@ func (d *Database) line(out *bytes.Buffer, columns []string, values []any) error
 	}
 	return nil
 }
+
+// zstdMagic begins what is compressed.
+const zstdMagic = "\x28\xb5\x2f\xfd"
+
+var unpack = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(sessionfile.MaxLine))
+})
 
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)

@@ -23,10 +23,9 @@ func Test(t *testing.T, agents map[string]acpagent.Spec, least int) {
 		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			agent, _, _ := strings.Cut(name, "-")
-			spec, ok := agents[agent]
+			spec, ok := specOf(agents, name)
 			if !ok {
-				t.Fatalf("no agent %s", agent)
+				t.Fatalf("no agent has recorded %s", name)
 			}
 			transcript := clitest.Read(t, file)
 			events, res, log := acptest.Replay(t, spec, requested(t, spec, transcript), transcript)
@@ -39,6 +38,17 @@ func Test(t *testing.T, agents map[string]acpagent.Spec, least int) {
 			}
 		})
 	}
+}
+
+// specOf returns the spec of the agent whose name, the longest, begins that of a file.
+func specOf(agents map[string]acpagent.Spec, file string) (spec acpagent.Spec, ok bool) {
+	longest := ""
+	for name, s := range agents {
+		if strings.HasPrefix(file, name+"-") && len(name) > len(longest) {
+			longest, spec, ok = name, s, true
+		}
+	}
+	return spec, ok
 }
 
 // requested is what the recorded client asked for: a session, its servers, its model and its mode.

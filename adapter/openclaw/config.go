@@ -1,0 +1,62 @@
+package openclaw
+
+import (
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// keys are the variables of OpenClaw's settings and of the model APIs that it is most used with.
+var keys = append([]string{"OPENCLAW_GATEWAY_TOKEN", "OPENCLAW_GATEWAY_PASSWORD", "OPENCLAW_GATEWAY_URL", "OPENCLAW_GATEWAY_PORT", "OPENCLAW_STATE_DIR",
+	"OPENCLAW_CONFIG_PATH", "OPENCLAW_HOME", "OPENCLAW_WORKSPACE_DIR", "OPENCLAW_INCLUDE_ROOTS", "NODE_OPTIONS"}, logins...)
+
+var logins = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}
+
+// login: the settings or the database of an agent have the keys of models, or the environment.
+var login = declared.LoginTable{
+	Variables: declared.APIKeys(logins...),
+	Stored: func(h adapter.Host, now time.Time) adapter.AuthState {
+		return declared.StoredIn(home, "openclaw onboard, or set a key such as ANTHROPIC_API_KEY", "openclaw.json")(h, now)
+	},
+	Guidance: adapter.AuthGuidance{
+		Provider: "any model API", LoginCommand: "openclaw onboard", EnvVars: declared.ProviderKeys(logins...),
+		Documentation: []string{"https://docs.openclaw.ai/gateway/authentication"},
+		Steps: []adapter.AuthStep{{Description: "choose a provider and a model, and store the key", Command: "openclaw onboard"},
+			{Description: "or set the provider's key, such as ANTHROPIC_API_KEY, and choose a model: openclaw models set PROVIDER/MODEL"}},
+	},
+}
+
+// configuredModel returns the model of the settings: a text, or an object with fallbacks.
+func configuredModel(h adapter.Host) string {
+	if model := declared.Setting("", home, "openclaw.json", "agents", "defaults", "model", "primary")(h); model != "" {
+		return model
+	}
+	return declared.Setting("", home, "openclaw.json", "agents", "defaults", "model")(h)
+}
+
+// configSchema describes openclaw.json, which is for the user alone. OpenClaw takes JSON5 and writes JSON.
+func configSchema() adapter.ConfigSchema {
+	return adapter.NewConfigSchema(name, version, []adapter.ConfigFile{
+		{Scope: adapter.ScopeGlobal, Path: "~/.openclaw/openclaw.json", Moved: "$OPENCLAW_STATE_DIR/openclaw.json", Format: "jsonc"},
+	}, &adapter.MCPShape{TypeKey: "transport", Kinds: []adapter.MCPKind{
+		{Transport: execution.MCPStdio},
+		{Transport: execution.MCPSSE, Type: transports[execution.MCPSSE], URL: "url", Headers: "headers"}, // the transport of an address alone
+		{Transport: execution.MCPStreamableHTTP, Type: transports[execution.MCPStreamableHTTP], URL: "url", Headers: "headers"},
+	}}, []adapter.ConfigField{
+		{Path: "model", Label: "Model", Type: adapter.TypeString, Normalized: true, Native: "agents.defaults.model.primary", Scope: adapter.ScopeGlobal, Description: "model to use when a run names none, as provider/model"},
+		{Path: "thinkingEffort", Label: "Thinking effort", Type: adapter.TypeString, Normalized: true, Native: "agents.defaults.thinkingDefault", Scope: adapter.ScopeGlobal, Description: "how hard the model thinks"},
+		{Path: "approvalMode", Label: "Approval mode", Type: adapter.TypeEnum, Normalized: true, Native: "tools.exec.mode", Scope: adapter.ScopeGlobal,
+			Enum:   []string{"deny", "allowlist", "ask", "auto", "full"},
+			Values: []adapter.ConfigValue{{Value: "prompt", Native: "ask"}, {Value: "yolo", Native: "full"}, {Value: "deny", Native: "deny"}}, Description: "which commands need approval"},
+		{Path: "mcpServers", Label: "MCP servers", Type: adapter.TypeMCPServers, Normalized: true, Native: "mcp.servers", Scope: adapter.ScopeGlobal, Description: "MCP servers by name"},
+		{Path: "tools.profile", Type: adapter.TypeEnum, Native: "tools.profile", Scope: adapter.ScopeGlobal, Enum: []string{"minimal", "coding", "messaging", "full"}, Description: "tools that the model has"},
+		{Path: "tools.toolSearch", Type: adapter.TypeBoolean, Native: "tools.toolSearch", Scope: adapter.ScopeGlobal, Description: "whether the model searches for tools instead of seeing all of them"},
+		{Path: "agents.defaults.workspace", Type: adapter.TypeString, Native: "agents.defaults.workspace", Scope: adapter.ScopeGlobal, Description: "folder of the agent's own files"},
+		{Path: "agents.defaults.heartbeat.every", Type: adapter.TypeString, Native: "agents.defaults.heartbeat.every", Scope: adapter.ScopeGlobal, Description: "time between the agent's own turns"},
+		{Path: "gateway.port", Type: adapter.TypeInteger, Native: "gateway.port", Scope: adapter.ScopeGlobal, Min: new(1.0), Max: new(65535.0), Default: 18789, Description: "port of the gateway"},
+		{Path: "gateway.mode", Type: adapter.TypeEnum, Native: "gateway.mode", Scope: adapter.ScopeGlobal, Enum: []string{"local", "remote"}, Description: "where the gateway runs"},
+		{Path: "cron.enabled", Type: adapter.TypeBoolean, Native: "cron.enabled", Scope: adapter.ScopeGlobal, Default: true, Description: "automations at times"},
+	})
+}

@@ -1,0 +1,128 @@
+// Package openclaw drives OpenClaw over the Agent Client Protocol, and reads what it keeps beside its runs: sessions and usage in a
+// SQLite database, settings and skills.
+//
+// OpenClaw's ACP mode is a bridge to its gateway. A run uses the gateway that serves the user's state, or else starts one for
+// itself, with the user's settings and the options of the request: gateway.mjs. The protocol belongs to package acpagent.
+package openclaw
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/execution"
+)
+
+const (
+	name    = "openclaw"
+	version = "2026.9.6"
+)
+
+func init() { adapter.Register(Descriptor) }
+
+// Descriptor describes the adapter. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	d := row().Descriptor()
+	d.Protocol = "" // it has an adapter of its own
+	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
+	return d
+}
+
+// Adapter drives OpenClaw. It is stateless and safe for concurrent use.
+type Adapter struct {
+	cliagent.Embedded
+	sessionfile.Store
+	declared.SkillsOf[declares]
+	declared.LoginsOf[declares]
+}
+
+// New returns the adapter; zero options are for a normal program.
+func New(opts cliagent.Options) Adapter {
+	return Adapter{Embedded: row().Adapter(opts).Embedded, Store: sessions}
+}
+
+type declares struct{}
+
+// Table is what OpenClaw declares.
+func (declares) Table() *declared.Table { return &table }
+
+var (
+	// home is where OpenClaw keeps its settings and its state.
+	home  = declared.Dir{Default: ".openclaw", Variable: "OPENCLAW_STATE_DIR", Tilde: true}
+	table = declared.Table{Agent: name, Command: name, Home: home, Model: configuredModel, Login: &login,
+		Skills: declared.Folders{Also: []string{".agents"}, UserOnly: true}}
+)
+
+func row() acpagent.Agent {
+	return acpagent.Agent{
+		About: adapter.Descriptor{Name: name, DisplayName: "OpenClaw", Command: name, TestedVersions: []string{version}, Config: configSchema(),
+			Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Package: name, Command: "npm install -g " + name + "@" + version,
+				PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node", MinVersion: "24.16.0"}}}},
+			Docs: "https://docs.openclaw.ai/cli/acp", Keys: keys,
+			HostSignals: []string{"OPENCLAW_CLI", "OPENCLAW_SHELL"}, HostTraces: []string{"OPENCLAW_RUN_ID", "OPENCLAW_SESSION"}},
+		Linger: 15 * time.Second, // its gateway closes its databases
+		Login:  acpagent.Login{Command: "openclaw onboard"},
+		Notes: []string{
+			"a run starts a gateway of its own, without channels and automations, unless one runs: openclaw gateway run, OPENCLAW_GATEWAY_URL or OPENCLAW_GATEWAY_PORT",
+			"a gateway of the user's takes no model and no MCP servers from a run; one state directory has one gateway, so runs at the same time need one of the user's",
+			"it asks before it runs a command; it writes files without asking",
+			"it states no tokens and no prices over ACP: those of a run are read from its database at the end",
+			"its sessions are read of its agent main",
+		},
+		Limits: func(c *execution.Capabilities) {
+			c.Agent.TokensUnstated, c.Agent.SessionPersistence, c.Agent.ParallelExecution = true, "sqlite", false
+			c.Agent.AuthFiles = []string{"~/.openclaw/openclaw.json"}
+		},
+		Quirks: func(s *acpagent.Spec) {
+			s.Spawn, s.ToolName, s.MCPTool = spawn, toolName, mcpTool
+			s.ModelInArgs, s.MCPInArgs, s.Startup = true, true, 5*time.Minute
+			s.Report, s.Classify = reportOf, classify
+		},
+	}
+}
+
+// toolName returns the name of a tool, which begins the title of its call.
+func toolName(c *acpagent.ToolCall) string {
+	tool, _, _ := strings.Cut(c.Title, ":")
+	return tool
+}
+
+// mcpTool recognizes server__tool.
+func mcpTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
+	for _, s := range servers {
+		if tool, ok := strings.CutPrefix(toolName(c), s+"__"); ok && tool != "" {
+			return s, tool, true
+		}
+	}
+	return "", "", false
+}
+
+// scripted is the model that a redirected agent asks for.
+const scripted = "scripted-model"
+
+var _ adapter.ModelRedirector = Adapter{}
+
+// RedirectModel points OpenClaw to another Chat Completions API by a provider in its settings. Its model sees every tool at once.
+func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
+	settings, err := json.Marshal(map[string]any{
+		"agents": map[string]any{"defaults": map[string]any{"model": map[string]any{"primary": "script/" + scripted}, "skipBootstrap": true}},
+		"tools":  map[string]any{"profile": "full", "toolSearch": false},
+		"models": map[string]any{"mode": "merge", "providers": map[string]any{"script": map[string]any{"baseUrl": baseURL + "/v1", "api": "openai-completions", "apiKey": "dummy",
+			"models": []any{map[string]any{"id": scripted, "name": "Scripted", "contextWindow": 128000, "maxTokens": 4096, "input": []string{"text", "image"}, "reasoning": false,
+				"cost": map[string]any{"input": 2, "output": 10, "cacheRead": 0, "cacheWrite": 0}}}}}},
+	})
+	if err != nil {
+		panic(err) // maps of texts and numbers always encode
+	}
+	return adapter.Redirect{
+		Env:   acpagent.Loopback(dir, "OPENCLAW_OFFLINE=1"),
+		Files: map[string][]byte{filepath.Join(dir, ".openclaw", "openclaw.json"): settings},
+		Shell: acpagent.ScriptedShell("exec"), MCP: acpagent.ScriptedMCP("%s__%s"),
+	}
+}

@@ -1,0 +1,143 @@
+// Loaded by Drawbar before OpenClaw's bridge: starts a gateway for the run where the user has none, ends it with the run, and
+// states on standard error why a turn failed, which the bridge leaves out.
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync, writeSync } from "node:fs";
+import { createRequire } from "node:module";
+import { connect, createServer } from "node:net";
+import { homedir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { isMainThread } from "node:worker_threads";
+
+const own = "drawbar-openclaw.json"; // the settings of a run's gateway
+const env = process.env;
+const here = (name) => fileURLToPath(new URL(name, import.meta.url));
+const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+// The codes of what is refused.
+const cannot = -32090;
+const broken = -32091;
+
+// refuse answers the first request with an error, in place of the bridge.
+async function refuse(code, message) {
+  let text = "";
+  for await (const chunk of process.stdin) {
+    text += chunk;
+    if (text.includes("\n")) break;
+  }
+  const { id } = JSON.parse(text.split("\n")[0] || "{}");
+  writeSync(1, JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } }) + "\n");
+  process.exit(1);
+}
+
+function json5(path) {
+  const text = readFileSync(path, "utf8");
+  try {
+    return createRequire(realpathSync(process.argv[1]))("json5").parse(text);
+  } catch {
+    return JSON.parse(text);
+  }
+}
+
+// running returns the lock of the gateway that owns the state, if one runs.
+function running(state) {
+  const locks = join(state, "tmp");
+  for (const dir of existsSync(locks) ? readdirSync(locks) : []) {
+    const file = join(locks, dir, "gateway.state.lock");
+    try {
+      const lock = JSON.parse(readFileSync(file, "utf8"));
+      process.kill(lock.pid, 0);
+      return { ...lock, file };
+    } catch (e) {
+      if (e.code === "EPERM") return { file };
+    }
+  }
+}
+
+const freePort = () =>
+  new Promise((done, failed) => {
+    const s = createServer().on("error", failed);
+    s.listen(0, "127.0.0.1", () => {
+      const { port } = s.address();
+      s.close(() => done(port));
+    });
+  });
+
+const listens = (port) =>
+  new Promise((done) => {
+    const s = connect(port, "127.0.0.1", () => done(true));
+    s.on("error", () => done(false)).on("close", () => s.destroy());
+    s.unref();
+  });
+
+async function start(plan, state, config) {
+  const port = await freePort();
+  const token = crypto.randomUUID();
+  const settings = { ...(existsSync(config) && { $include: config }), ...plan.settings };
+  settings.agents.defaults.cwd = process.cwd();
+  settings.gateway = { mode: "local", bind: "loopback", port, auth: { mode: "token", token }, tailscale: { mode: "off" } };
+  writeFileSync(here(own), JSON.stringify(settings), { mode: 0o600 });
+  Object.assign(env, {
+    OPENCLAW_CONFIG_PATH: here(own), OPENCLAW_STATE_DIR: state, OPENCLAW_GATEWAY_PORT: String(port),
+    OPENCLAW_INCLUDE_ROOTS: [dirname(config), env.OPENCLAW_INCLUDE_ROOTS].filter(Boolean).join(process.platform === "win32" ? ";" : ":"),
+    OPENCLAW_SKIP_CHANNELS: "1", OPENCLAW_DISABLE_BONJOUR: "1", OPENCLAW_NO_AUTO_UPDATE: "1", OPENCLAW_NO_RESPAWN: "1",
+  });
+  delete env.OPENCLAW_GATEWAY_TOKEN;
+  delete env.OPENCLAW_GATEWAY_PASSWORD;
+  let last = "";
+  let ended = false;
+  const gateway = spawn(process.execPath, [process.argv[1], "gateway", "run"], { stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
+  for (const stream of [gateway.stdout, gateway.stderr])
+    stream.on("data", (text) => {
+      last = (last + text).slice(-2000);
+      process.stderr.write(text);
+    });
+  gateway.on("error", (e) => ((last = e.message), (ended = true))).on("close", () => (ended = true));
+  process.on("exit", () => {
+    const lock = running(state);
+    gateway.kill();
+    for (let i = 0; i < 100 && lock?.pid === gateway.pid && existsSync(lock.file); i++) sleep(50); // it closes its databases
+  });
+  while (!(await listens(port))) {
+    if (ended) await refuse(broken, "its gateway does not start: " + last.trim().split("\n").pop());
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  gateway.unref();
+  gateway.stdout.unref();
+  gateway.stderr.unref();
+}
+
+// watch states why a turn failed: the gateway says it to the bridge.
+function watch() {
+  const parse = JSON.parse;
+  let last; // the run whose failure was stated; it is said again with more words
+  JSON.parse = (text, reviver) => {
+    const frame = parse(text, reviver);
+    const chat = frame?.type === "event" && frame.event === "chat" ? frame.payload : undefined;
+    if (chat?.state === "error" && chat.runId !== last) {
+      last = chat.runId;
+      writeSync(2, "drawbar:" + JSON.stringify({ failed: String(chat.errorMessage || "the turn failed").slice(0, 2000) }) + "\n");
+    }
+    return frame;
+  };
+}
+
+if (isMainThread) {
+  const plan = JSON.parse(readFileSync(here("plan.json"), "utf8"));
+  if (plan.nodeOptions) env.NODE_OPTIONS = plan.nodeOptions;
+  else delete env.NODE_OPTIONS;
+  const home = env.OPENCLAW_HOME || homedir();
+  const state = resolve((env.OPENCLAW_STATE_DIR || join(home, ".openclaw")).replace(/^~(?=$|[\\/])/, home));
+  const config = resolve(env.OPENCLAW_CONFIG_PATH || join(state, "openclaw.json"));
+  let given = plan.given;
+  try {
+    given ||= json5(config).gateway?.mode === "remote";
+  } catch {} // the gateway says what is wrong
+  const lock = given ? undefined : running(state);
+  if (lock?.configPath && basename(lock.configPath) === own)
+    await refuse(cannot, "the gateway of another run has " + state + "; a gateway for all runs: openclaw gateway run");
+  if (!given && !lock) await start(plan, state, config);
+  else if (plan.needs) await refuse(cannot, "a gateway that is not the run's own takes no " + plan.needs + " from it");
+  else if (lock?.port) env.OPENCLAW_GATEWAY_PORT = String(lock.port);
+  watch();
+}
