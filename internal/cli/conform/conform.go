@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -55,12 +57,14 @@ to initialize; --plays lists them for the others.`,
 			if err := o.check(app, cmd, args); err != nil {
 				return err
 			}
-			s, err := o.open(cmd.Context(), app)
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			s, err := o.open(ctx, app)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, s.close()) }()
-			return s.run(cmd.Context(), o)
+			return s.run(ctx, o)
 		},
 	}
 	cmd.Flags().StringVar(&o.only, "check", "", "run only the checks whose name contains this text")
@@ -82,6 +86,9 @@ func (s *stand) run(ctx context.Context, o options) error {
 			continue
 		}
 		out := adaptertest.RunOne(ctx, subject, check)
+		if ctx.Err() != nil {
+			return execution.Errorf(execution.CodeInterrupted, "interrupted in check %s", check.Name)
+		}
 		if out.Verdict == adaptertest.Failing {
 			failures++
 		}

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -216,21 +218,54 @@ type stand struct {
 	scripted bool // the agent is known to use the scripted model
 	cannot   map[adaptertest.Scenario]string
 	dir      string
+	lock     *flock.Flock // of dir; nil before it is made
 	mu       sync.Mutex
 	models   []*modelserver.Running
 	failure  error
 }
 
+// prefix begins the name of a stand's folder.
+const prefix = "drawbar-conform-"
+
+// lockName is the file in it that its process locks.
+const lockName = "lock"
+
 func (s *stand) makeDirs() (err error) {
-	if s.dir, err = os.MkdirTemp("", "drawbar-conform-*"); err != nil {
+	removeLeft(os.TempDir())
+	if s.dir, err = os.MkdirTemp("", prefix+"*"); err != nil {
 		return err
+	}
+	s.lock = flock.New(filepath.Join(s.dir, lockName))
+	if _, err := s.lock.TryLock(); err != nil {
+		return errors.Join(err, s.remove())
 	}
 	for _, name := range []string{"home", "work", "empty"} {
 		if err := os.Mkdir(filepath.Join(s.dir, name), 0o700); err != nil {
-			return errors.Join(err, os.RemoveAll(s.dir))
+			return errors.Join(err, s.remove())
 		}
 	}
 	return nil
+}
+
+// remove deletes the folder.
+func (s *stand) remove() error { return errors.Join(s.lock.Close(), os.RemoveAll(s.dir)) }
+
+// young is the age of a lock that may not be held yet, because its process has just made it.
+const young = time.Minute
+
+// removeLeft deletes the folders below dir that killed processes left: those whose lock nobody holds.
+func removeLeft(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, prefix+"*", lockName)) // the pattern is valid
+	for _, path := range left {
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < young {
+			continue
+		}
+		lock := flock.New(path, flock.SetFlag(os.O_RDWR))
+		held, err := lock.TryLock()
+		if err = errors.Join(err, lock.Close()); held && err == nil {
+			_ = os.RemoveAll(filepath.Dir(path)) // the next one tries again
+		}
+	}
 }
 
 func (s *stand) close() error {
@@ -240,5 +275,8 @@ func (s *stand) close() error {
 	for _, m := range s.models {
 		err = errors.Join(err, m.Close())
 	}
-	return errors.Join(err, os.RemoveAll(s.dir))
+	if s.lock == nil {
+		return err
+	}
+	return errors.Join(err, s.remove())
 }
