@@ -3,19 +3,28 @@
 package e2e
 
 import (
+	"fmt"
+	"io"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/execution"
 )
 
-// gateway configures OpenClaw for the model server and starts the gateway that its ACP mode needs.
-func (l *lab) gateway() {
+// clawKit is OpenClaw's. It is not in kits: each start of the program takes most of what a scenario may take.
+var clawKit = kit{name: "openclaw", shell: func(c string) string { return fmt.Sprintf(`{"name":"exec","input":{"command":%s}}`, q(c)) },
+	mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s__%s","input":%s}`, s, t, in) }}
+
+// gateway starts a gateway of the user's, and returns a function that reports whether it runs.
+func (l *lab) gateway() (runs func() bool) {
 	l.t.Helper()
 	const token = "dummy-token"
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,14 +44,8 @@ func (l *lab) gateway() {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		return cmd
 	}
-	if out, err := program("onboard", "--non-interactive", "--accept-risk", "--mode", "local", "--auth-choice", "custom-api-key", "--custom-base-url",
-		l.server.URL()+"/v1", "--custom-api-key", "dummy", "--custom-model-id", "scripted-model", "--custom-provider-id", "script",
-		"--custom-compatibility", "openai", "--skip-channels", "--skip-daemon", "--skip-health", "--skip-hooks", "--skip-search", "--skip-skills",
-		"--skip-ui", "--gateway-auth", "token", "--gateway-token", token, "--json").CombinedOutput(); err != nil {
-		l.t.Fatalf("onboard: %v\n%.2000s", err, out)
-	}
-	l.env["OPENCLAW_GATEWAY_PORT"], l.env["OPENCLAW_GATEWAY_TOKEN"] = port, token
-	run := program("gateway", "run", "--port", port, "--auth", "token", "--token", token)
+	l.env["OPENCLAW_GATEWAY_TOKEN"] = token // as a user's settings have it
+	run := program("gateway", "run", "--allow-unconfigured", "--port", port, "--auth", "token", "--token", token)
 	var log strings.Builder
 	run.Stdout, run.Stderr = &log, &log
 	if err := run.Start(); err != nil {
@@ -61,7 +64,13 @@ func (l *lab) gateway() {
 		c, err := net.Dial("tcp", "127.0.0.1:"+port)
 		if err == nil {
 			_ = c.Close()
-			return
+			return func() bool {
+				c, err := net.Dial("tcp", "127.0.0.1:"+port)
+				if err == nil {
+					_ = c.Close()
+				}
+				return err == nil
+			}
 		}
 		if time.Now().After(deadline) {
 			l.t.Fatalf("the gateway does not listen: %v", err)
@@ -69,17 +78,20 @@ func (l *lab) gateway() {
 	}
 }
 
-// TestACPThroughAGateway runs OpenClaw, whose ACP mode is a bridge to a gateway: a turn, then a second one in the session.
-func TestACPThroughAGateway(t *testing.T) {
+// TestOpenClaw: a run starts a gateway of its own, ends it, and its session goes on in the next run.
+func TestOpenClaw(t *testing.T) {
 	t.Parallel()
 	forAgent(t, "openclaw", func(t *testing.T) {
-		l := bareLab(t, kit{name: "openclaw"}, `{"turns":[{"text":"I keep the old answer."},{"text":"It was 42."}],"onExhausted":"last"}`)
-		l.gateway()
+		l := newLab(t, clawKit, `{"turns":[{"text":"I keep the old answer."},{"text":"It was 42."}],"onExhausted":"last"}`)
 		first := l.run("-p", "remember 42")
 		first.completed(t)
 		if first.result.Text != "I keep the old answer." || first.result.UnknownLines != 0 || first.result.SessionID == "" {
 			t.Errorf("text %q, %d lines could not be parsed, session %q", first.result.Text, first.result.UnknownLines, first.result.SessionID)
 		}
+		if u := first.result.Usage; u == nil || u.Input != 100 || u.Output != 20 {
+			t.Errorf("tokens %+v", u)
+		}
+		l.noSurvivors()
 		second := l.run("--session", "openclaw:"+first.result.SessionID, "-p", "what was it?")
 		second.completed(t)
 		if second.result.Text != "It was 42." || len(bodies[execution.SessionResume](second)) != 1 {
@@ -88,5 +100,118 @@ func TestACPThroughAGateway(t *testing.T) {
 		if sent := l.sent(); !strings.Contains(sent[len(sent)-1], "I keep the old answer.") {
 			t.Errorf("the old turn did not reach the model: %d requests", len(sent))
 		}
+		shown := l.command("sessions", "show", "openclaw:"+first.result.SessionID, "--json")
+		if !strings.Contains(shown.stdout, "remember 42") || !strings.Contains(shown.stdout, "It was 42.") || !strings.Contains(shown.stdout, l.work) {
+			t.Errorf("the session: %s%s", shown.stdout, shown.stderr)
+		}
 	})
+}
+
+// TestOpenClawFails: a key that the model API refuses is an AUTH_ERROR, though the bridge says nothing of it.
+func TestOpenClawFails(t *testing.T) {
+	t.Parallel()
+	forAgent(t, "openclaw", func(t *testing.T) {
+		l := newLab(t, clawKit, `{"turns":[{"status":401,"error":{"type":"authentication_error","message":"invalid x-api-key"},"repeat":true}]}`)
+		o := l.run("hi")
+		o.want(t, execution.StatusFailed, execution.CodeAuth, execution.ExitAuth)
+		if len(bodies[execution.AuthError](o)) != 1 {
+			t.Errorf("auth_error events: %+v", bodies[execution.AuthError](o))
+		}
+	})
+}
+
+// TestOpenClawAsks: it asks before a command, which runs in the directory of the run; with a server of the run, whose tool is called
+// without asking.
+func TestOpenClawAsks(t *testing.T) {
+	t.Parallel()
+	forAgent(t, "openclaw", func(t *testing.T) {
+		l := newLab(t, clawKit, fmt.Sprintf(`{"onExhausted":"text:more","turns":[{"tools":[%s]},{"tools":[%s]},{"tools":[%s]},{"text":"so be it"}]}`,
+			clawKit.shell("touch allowed"), clawKit.shell("touch denied"), clawKit.mcp("echo", "echo", `{"text":"ping"}`)))
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := interactive("do it")
+		req.Run.TimeoutMs = patience.Milliseconds()
+		req.Run.MCPServers = []execution.MCPServer{{Name: "echo", Transport: execution.MCPStdio, Command: self, Env: map[string]string{echoServer: "1"}}}
+		c := l.talk(req, drawbar.RunOptions{})
+		for _, allow := range []bool{true, false} {
+			q := await[execution.ApprovalRequired](c)
+			if q.Detail == "" || q.ToolName != "exec" {
+				t.Errorf("question %+v", q)
+			}
+			if err := c.run.Answer(q.ID, execution.Decision{Approve: allow, Reason: "because of the test"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.run.CloseInput()
+		if res := c.result(); res.Status != execution.StatusCompleted || res.Text != "so be it" {
+			t.Fatalf("%s %q %+v", res.Status, res.Text, res.Error)
+		}
+		for name, there := range map[string]bool{"allowed": true, "denied": false} {
+			if _, err := os.Stat(filepath.Join(l.work, name)); (err == nil) != there {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if sent := l.sent(); !strings.Contains(sent[len(sent)-1], "echo: ping") {
+			t.Error("the tool's result did not reach the model")
+		}
+	})
+}
+
+// TestOpenClawInterrupt: an interrupt ends the turn and the command that it runs, and the conversation goes on.
+func TestOpenClawInterrupt(t *testing.T) {
+	t.Parallel()
+	forAgent(t, "openclaw", func(t *testing.T) {
+		l := newLab(t, clawKit, fmt.Sprintf(`{"onExhausted":"text:I go on.","turns":[{"tools":[%s]}]}`, clawKit.shell("tail -f /dev/null")))
+		s := l.startWith(true, "-i", "--approve", "yolo", "begin")
+		s.toolRuns()
+		if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		turnEnds := func() execution.TurnEnd {
+			e := s.until("turn_end", func(e execution.Event) bool { _, ok := e.Body.(execution.TurnEnd); return ok })
+			return e.Body.(execution.TurnEnd)
+		}
+		if end := turnEnds(); end.Reason != execution.TurnInterrupted {
+			t.Errorf("the turn ended %s", end.Reason)
+		}
+		if _, err := io.WriteString(s.in, "go on\n"); err != nil {
+			t.Fatal(err)
+		}
+		if end := turnEnds(); end.Reason != execution.TurnCompleted || end.Text != "I go on." {
+			t.Errorf("the turn ended %s, %q", end.Reason, end.Text)
+		}
+		if err := s.in.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s.until("finished", execution.Event.Terminal)
+	})
+}
+
+// TestOpenClawGateway: a gateway of the user's serves a run and is not ended with it; what it does not take from a run is refused.
+func TestOpenClawGateway(t *testing.T) {
+	t.Parallel()
+	forAgent(t, "openclaw", func(t *testing.T) {
+		l := newLab(t, clawKit, `{"turns":[{"text":"hello","repeat":true}]}`)
+		runs := l.gateway()
+		o := l.run("hi")
+		o.completed(t)
+		if o.result.Text != "hello" {
+			t.Errorf("text %q", o.result.Text)
+		}
+		l.nothingSent("--model", "script/other", "hi")
+		if !runs() {
+			t.Error("the user's gateway was ended")
+		}
+	})
+}
+
+// nothingSent runs what the agent refuses when it has started: nothing reaches the model.
+func (l *lab) nothingSent(args ...string) {
+	l.t.Helper()
+	before := l.turns()
+	if o := l.run(args...); o.result.Error.ErrorCode() != execution.CodeCapability || l.turns() != before {
+		l.t.Errorf("%v: %s %+v, %d model calls; want it refused", args, o.result.Status, o.result.Error, l.turns()-before)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -62,8 +63,13 @@ func (l *lab) startWith(in bool, args ...string) *started {
 	return s
 }
 
-// patience is how long a test waits for an event of a run, or for the end of a program.
-const patience = 2 * time.Minute
+// patience is how long a test waits for an event of a run, or for the end of a program. DRAWBAR_E2E_PATIENCE is for a busy machine.
+var patience = func() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("DRAWBAR_E2E_PATIENCE")); err == nil {
+		return d
+	}
+	return 2 * time.Minute
+}()
 
 // within ends the run unless the returned function is called in time, which otherwise says what did not come.
 func (s *started) within(what string) (late func() string) {
