@@ -60,7 +60,7 @@ func (l *lab) gateway() (runs func() bool) {
 			l.t.Logf("gateway: %.4000s", log.String())
 		}
 	})
-	for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
 		c, err := net.Dial("tcp", "127.0.0.1:"+port)
 		if err == nil {
 			_ = c.Close()

@@ -89,7 +89,7 @@ async function start(plan, state, config) {
   const gateway = spawn(process.execPath, [process.argv[1], "gateway", "run"], { stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
   for (const stream of [gateway.stdout, gateway.stderr])
     stream.on("data", (text) => {
-      last = (last + text).slice(-2000);
+      last = (last + text).slice(-4000);
       process.stderr.write(text);
     });
   gateway.on("error", (e) => ((last = e.message), (ended = true))).on("close", () => (ended = true));
@@ -99,7 +99,10 @@ async function start(plan, state, config) {
     for (let i = 0; i < 100 && lock?.pid === gateway.pid && existsSync(lock.file); i++) sleep(50); // it closes its databases
   });
   while (!(await listens(port))) {
-    if (ended) await refuse(broken, "its gateway does not start: " + last.trim().split("\n").pop());
+    if (ended) {
+      const lines = last.trim().split("\n");
+      await refuse(broken, "its gateway does not start: " + (lines.findLast((line) => line.includes("failed to start")) ?? lines.pop()));
+    }
     await new Promise((done) => setTimeout(done, 100));
   }
   gateway.unref();
