@@ -65,7 +65,8 @@ func callerOf(header http.Header) string {
 	switch {
 	case strings.HasPrefix(agent, "claude-cli/"):
 		return "claude"
-	case strings.HasPrefix(agent, "codex"), strings.HasPrefix(strings.ToLower(header.Get("Originator")), "codex"):
+	case strings.HasPrefix(agent, "codex"), strings.HasPrefix(strings.ToLower(header.Get("Originator")), "codex"),
+		header.Get("X-Codex-Turn-Metadata") != "": // Codex names the client that drives it as its own name
 		return "codex"
 	case strings.HasPrefix(agent, "geminicli"):
 		return "gemini"

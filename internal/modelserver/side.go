@@ -27,7 +27,9 @@ const sideRefused = "refused"
 var sideTexts = []struct{ caller, kind, where, text string }{
 	{"claude", "compaction", "last", "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."},
 	{"claude", "question", "last", "<system-reminder>This is a side question from the user."},
+	{"claude", "suggestion", "last", "[SUGGESTION MODE: Suggest what the user might naturally type next into Claude Code.]"},
 	{"codex", "compaction", "last", "You are performing a CONTEXT CHECKPOINT COMPACTION."},
+	{"codex", "title", "any", "Your task is to generate a very short title for a conversation"},
 	{"qwen", "memory", "any", "Managed memory directory"},
 }
 

@@ -60,6 +60,9 @@ func TestSideKind(t *testing.T) {
 		{"no tools in the input", "POST", "/v1/responses", "", `{"instructions":"You are a title generator.","input":[]}`, "title"},
 		{"codex task", "POST", "/v1/responses", "codex_exec/0.169.0", `{"tools":[{}],"client_metadata":{"x-codex-turn-metadata":"{\"request_kind\":\"memory\"}"},"input":[]}`, "memory"},
 		{"codex local compaction", "POST", "/v1/responses", "codex_exec/0.169.0", `{"input":[{"role":"user","content":"You are performing a CONTEXT CHECKPOINT COMPACTION. Create"}]}`, "compaction"},
+		{"codex under a client's name", "POST", "/v1/responses", "drawbar/0.166.0 (drawbar; 1.0)", `{"tools":[{}],"input":[{"role":"user","content":"Your task is to generate a very short title for a conversation"}]}`, "title"},
+		{"codex title", "POST", "/v1/responses", "codex_exec/0.169.0", `{"tools":[{}],"input":[{"role":"developer","content":"Your task is to generate a very short title for a conversation based on the user's first message."}]}`, "title"},
+		{"claude suggestion", "POST", "/v1/messages", claude, `{"tools":[{}],"max_tokens":32000,"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"[SUGGESTION MODE: Suggest what the user might naturally type next into Claude Code.] FIRST"}]}`, "suggestion"},
 		{"gemini turn", "POST", gem + "streamGenerateContent?alt=sse", gemini, `{"tools":[{"functionDeclarations":[{"name":"read_file"}]}],"contents":[]}`, ""},
 		{"gemini next speaker", "POST", gem + "generateContent", gemini, `{"generationConfig":{"responseJsonSchema":{"type":"object"}},"contents":[]}`, "task"},
 		{"gemini search", "POST", gem + "generateContent", gemini, `{"tools":[{"googleSearch":{}}],"contents":[]}`, "task"},
@@ -86,6 +89,9 @@ func TestSideKind(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequest(tt.method, tt.path, nil)
 			r.Header.Set("User-Agent", tt.agent)
+			if tt.name == "codex under a client's name" {
+				r.Header.Set("X-Codex-Turn-Metadata", "{}")
+			}
 			check(t, r, tt.body, tt.want)
 		})
 	}
