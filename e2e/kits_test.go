@@ -45,6 +45,8 @@ type kit struct {
 	garbled       string // evidence that an answer that is none passes for an empty one
 	hidden        string // evidence that a command does not know which agent it is inside of
 	forgets       string // evidence that a turn that did not end is in no file
+	abandons      string // evidence that a denied permission ends the turn
+	drives        string // the agent that it is a bridge to, and that a command is inside of
 	asked         string // the model that requests name when model is asked for; empty: model
 }
 
@@ -177,5 +179,32 @@ var kits = []kit{
 		garbled: "goose 1.50.0 takes a stream without an event for an empty answer",
 		hidden:  "a shell of goose 1.50.0 has AGENT_SESSION_ID, which other agents set too, and nothing else",
 		forgets: "goose 1.50.0 records a call when it has ended",
+	},
+	{
+		name: "claude-agent-acp",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"Write","input":{"file_path":%s,"content":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"Bash","input":{"command":%s,"description":"run it"}}`, q(c))
+		},
+		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
+		overACP: true, lateUsage: true, silentRetries: true, slowStart: 12 * time.Second, drives: "claude",
+		lateCost: "claude-agent-acp 0.100.0 states the price of a session so far: that of a resumed session's first turn is unknown, the session's files have it",
+	},
+	{
+		name: "codex-acp",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s}}`, q("printf '%s' "+shellQuote(c)+" > "+shellQuote(p)))
+		},
+		shell: func(c string) string { return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s}}`, q(c)) },
+		mcp: func(s, t, in string) string {
+			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
+		},
+		escalate: func(p string) string {
+			return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s,"sandbox_permissions":"require_escalated","justification":"the test wants it"}}`, q("echo hi > "+p))
+		},
+		overACP: true, lateUsage: true, silentRetries: true, drives: "codex",
+		abandons: "codex-acp 2.6.0 ends the turn as cancelled when a permission is denied",
 	},
 }

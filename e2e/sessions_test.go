@@ -58,6 +58,10 @@ func contents(t *testing.T, dir string) map[string]string {
 // was found is resumed and forked by the agent's own program.
 func TestSessions(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
+		if k.drives != "" {
+			newLab(t, k, `{"turns":[{"text":"x"}]}`).keepsNoSessions()
+			return
+		}
 		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"thinking":"a thought of mine","text":"I look at the quokka.","tools":[%s]},{"text":"The word is quokka."},
 			{"text":"It was the quokka."},{"text":"Another way."}]}`, k.shell("echo wombat; exit 0")))
 		first := l.run("--approve", "yolo", "--tag", "zoo", "remember the quokka")
@@ -178,4 +182,19 @@ func TestSessionsWatch(t *testing.T) {
 			t.Errorf("exit %d, prompts %q, said %q, tools %q\n%s", w.code, prompts, said, tools, w.stderr)
 		}
 	})
+}
+
+// keepsNoSessions checks that a bridge's sessions are listed as those of the agent that it drives.
+func (l *lab) keepsNoSessions() {
+	l.t.Helper()
+	unsupported(l.t, "its sessions are those of "+l.kit.drives+": drawbar sessions list --agent "+l.kit.drives)
+	o := l.run("--approve", "yolo", "hi")
+	o.completed(l.t)
+	found := answer[listing](l, "sessions", "list", "--agent", l.kit.drives)
+	if len(found.Sessions) != 1 || found.Sessions[0].SessionID != o.result.SessionID {
+		l.t.Errorf("session %s, listed %+v", o.result.SessionID, found)
+	}
+	if o := l.command("sessions", "list", "--agent", l.kit.name); o.code != execution.ExitCapability {
+		l.t.Errorf("sessions of %s: exit %d\n%s", l.kit.name, o.code, o.stdout)
+	}
 }

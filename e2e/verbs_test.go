@@ -136,12 +136,12 @@ func TestSeveralTurns(t *testing.T) {
 		}
 		c.run.CloseInput()
 		res := c.result()
-		if res.Status != execution.StatusCompleted || res.TurnCount != 3 || res.Output.Text != "third" || res.Text != "firstsecondthird" {
-			t.Errorf("%s, %d turns, %q, %q, %+v", res.Status, res.TurnCount, res.Output.Text, res.Text, res.Error)
+		if res.Status != execution.StatusCompleted || res.TurnCount != 3 || res.Output == nil || res.Output.Text != "third" || res.Text != "firstsecondthird" {
+			t.Errorf("%s, %d turns, %+v, %q, %+v", res.Status, res.TurnCount, res.Output, res.Text, res.Error)
 		}
 		if k.ownTokens != "" {
 			partly(t, k.ownTokens)
-		} else if res.Usage.Input != 300 || res.Usage.Output != 60 {
+		} else if res.Usage == nil || res.Usage.Input != 300 || res.Usage.Output != 60 {
 			t.Errorf("usage %+v of three turns", res.Usage)
 		}
 	})
@@ -167,7 +167,12 @@ func TestPermissionAllowAndDeny(t *testing.T) {
 					t.Errorf("a second answer: %v", err)
 				}
 				res := c.result()
-				if res.Status != execution.StatusCompleted {
+				if k.abandons != "" && !allow {
+					partly(t, k.abandons)
+					if res.Error.ErrorCode() != execution.CodeInterrupted {
+						t.Errorf("%s %+v", res.Status, res.Error)
+					}
+				} else if res.Status != execution.StatusCompleted {
 					t.Fatalf("%s %+v", res.Status, res.Error)
 				}
 				if _, err := os.Stat(path); (err == nil) != allow {
