@@ -6,6 +6,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // keys are the variables of OpenClaw's settings and of the model APIs that it is most used with.
@@ -37,26 +38,26 @@ func configuredModel(h adapter.Host) string {
 }
 
 // configSchema describes openclaw.json, which is for the user alone. OpenClaw takes JSON5 and writes JSON.
-func configSchema() adapter.ConfigSchema {
-	return adapter.NewConfigSchema(name, version, []adapter.ConfigFile{
-		{Scope: adapter.ScopeGlobal, Path: "~/.openclaw/openclaw.json", Moved: "$OPENCLAW_STATE_DIR/openclaw.json", Format: "jsonc"},
-	}, &adapter.MCPShape{TypeKey: "transport", Kinds: []adapter.MCPKind{
+func configSchema() settings.Schema {
+	return settings.NewSchema(name, version, []settings.File{
+		{Scope: settings.Global, Path: "~/.openclaw/openclaw.json", Moved: "$OPENCLAW_STATE_DIR/openclaw.json", Format: "jsonc"},
+	}, &settings.MCPShape{TypeKey: "transport", Kinds: []settings.MCPKind{
 		{Transport: execution.MCPStdio},
 		{Transport: execution.MCPSSE, Type: transports[execution.MCPSSE], URL: "url", Headers: "headers"}, // the transport of an address alone
 		{Transport: execution.MCPStreamableHTTP, Type: transports[execution.MCPStreamableHTTP], URL: "url", Headers: "headers"},
-	}}, []adapter.ConfigField{
-		{Path: "model", Label: "Model", Type: adapter.TypeString, Normalized: true, Native: "agents.defaults.model.primary", Scope: adapter.ScopeGlobal, Description: "model to use when a run names none, as provider/model"},
-		{Path: "thinkingEffort", Label: "Thinking effort", Type: adapter.TypeString, Normalized: true, Native: "agents.defaults.thinkingDefault", Scope: adapter.ScopeGlobal, Description: "how hard the model thinks"},
-		{Path: "approvalMode", Label: "Approval mode", Type: adapter.TypeEnum, Normalized: true, Native: "tools.exec.mode", Scope: adapter.ScopeGlobal,
+	}}, []settings.Field{
+		{Path: "model", Label: "Model", Type: settings.TypeString, Normalized: true, Native: "agents.defaults.model.primary", Scope: settings.Global, Description: "model to use when a run names none, as provider/model"},
+		{Path: "thinkingEffort", Label: "Thinking effort", Type: settings.TypeString, Normalized: true, Native: "agents.defaults.thinkingDefault", Scope: settings.Global, Description: "how hard the model thinks"},
+		{Path: "approvalMode", Label: "Approval mode", Type: settings.TypeEnum, Normalized: true, Native: "tools.exec.mode", Scope: settings.Global,
 			Enum:   []string{"deny", "allowlist", "ask", "auto", "full"},
-			Values: []adapter.ConfigValue{{Value: "prompt", Native: "ask"}, {Value: "yolo", Native: "full"}, {Value: "deny", Native: "deny"}}, Description: "which commands need approval"},
-		{Path: "mcpServers", Label: "MCP servers", Type: adapter.TypeMCPServers, Normalized: true, Native: "mcp.servers", Scope: adapter.ScopeGlobal, Description: "MCP servers by name"},
-		{Path: "tools.profile", Type: adapter.TypeEnum, Native: "tools.profile", Scope: adapter.ScopeGlobal, Enum: []string{"minimal", "coding", "messaging", "full"}, Description: "tools that the model has"},
-		{Path: "tools.toolSearch", Type: adapter.TypeBoolean, Native: "tools.toolSearch", Scope: adapter.ScopeGlobal, Description: "whether the model searches for tools instead of seeing all of them"},
-		{Path: "agents.defaults.workspace", Type: adapter.TypeString, Native: "agents.defaults.workspace", Scope: adapter.ScopeGlobal, Description: "folder of the agent's own files"},
-		{Path: "agents.defaults.heartbeat.every", Type: adapter.TypeString, Native: "agents.defaults.heartbeat.every", Scope: adapter.ScopeGlobal, Description: "time between the agent's own turns"},
-		{Path: "gateway.port", Type: adapter.TypeInteger, Native: "gateway.port", Scope: adapter.ScopeGlobal, Min: new(1.0), Max: new(65535.0), Default: 18789, Description: "port of the gateway"},
-		{Path: "gateway.mode", Type: adapter.TypeEnum, Native: "gateway.mode", Scope: adapter.ScopeGlobal, Enum: []string{"local", "remote"}, Description: "where the gateway runs"},
-		{Path: "cron.enabled", Type: adapter.TypeBoolean, Native: "cron.enabled", Scope: adapter.ScopeGlobal, Default: true, Description: "automations at times"},
+			Values: []settings.Value{{Value: "prompt", Native: "ask"}, {Value: "yolo", Native: "full"}, {Value: "deny", Native: "deny"}}, Description: "which commands need approval"},
+		{Path: "mcpServers", Label: "MCP servers", Type: settings.TypeMCPServers, Normalized: true, Native: "mcp.servers", Scope: settings.Global, Description: "MCP servers by name"},
+		{Path: "tools.profile", Type: settings.TypeEnum, Native: "tools.profile", Scope: settings.Global, Enum: []string{"minimal", "coding", "messaging", "full"}, Description: "tools that the model has"},
+		{Path: "tools.toolSearch", Type: settings.TypeBoolean, Native: "tools.toolSearch", Scope: settings.Global, Description: "whether the model searches for tools instead of seeing all of them"},
+		{Path: "agents.defaults.workspace", Type: settings.TypeString, Native: "agents.defaults.workspace", Scope: settings.Global, Description: "folder of the agent's own files"},
+		{Path: "agents.defaults.heartbeat.every", Type: settings.TypeString, Native: "agents.defaults.heartbeat.every", Scope: settings.Global, Description: "time between the agent's own turns"},
+		{Path: "gateway.port", Type: settings.TypeInteger, Native: "gateway.port", Scope: settings.Global, Min: new(1.0), Max: new(65535.0), Default: 18789, Description: "port of the gateway"},
+		{Path: "gateway.mode", Type: settings.TypeEnum, Native: "gateway.mode", Scope: settings.Global, Enum: []string{"local", "remote"}, Description: "where the gateway runs"},
+		{Path: "cron.enabled", Type: settings.TypeBoolean, Native: "cron.enabled", Scope: settings.Global, Default: true, Description: "automations at times"},
 	})
 }

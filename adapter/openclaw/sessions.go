@@ -9,6 +9,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/pifile"
 	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -98,13 +99,13 @@ func directory(text string) (dir, said string) {
 }
 
 // UsageStores returns the database.
-func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore { return database.UsageStores(h) }
+func (Adapter) UsageStores(h adapter.Host) []history.UsageStore { return database.UsageStores(h) }
 
 // UsageVersion implements adapter.UsageLog.
 func (Adapter) UsageVersion() int { return 1 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
 	return pifile.NewRowScanner(name, f.Rel, func(row jsonscan.Value) []byte { return row.Get("event").Raw() }, func(prompt string) string {
 		dir, _ := directory(prompt)
 		return dir

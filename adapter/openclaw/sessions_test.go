@@ -10,6 +10,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
+	"github.com/drawbar/drawbar/history"
 )
 
 // The dump is what OpenClaw wrote in runs against a scripted model: with tools, and a key that the model refused. The result of a
@@ -44,7 +45,7 @@ func FuzzUsageLog(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		usagetest.Robust(t, func() adapter.UsageScanner {
-			return Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, adapter.UsageFile{Rel: "x"})
+			return Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, history.UsageFile{Rel: "x"})
 		}, text)
 	})
 }
@@ -57,12 +58,12 @@ func TestRows(t *testing.T) {
 		text += s + "\n"
 	}
 	h := adapter.Host{FS: fstest.MapFS{"x": {Data: []byte(text)}}, Home: "/", Platform: "linux", Getenv: func(string) string { return "" }}
-	s, err := rows.ReadSession(t.Context(), h, adapter.SessionFile{Agent: name, ID: "s", Path: "/x"})
+	s, err := rows.ReadSession(t.Context(), h, history.File{Agent: name, ID: "s", Path: "/x"})
 	if err != nil || len(s.Problems) > 0 || len(s.UnknownRecords) > 0 {
 		t.Fatal(err, s.Problems, s.UnknownRecords)
 	}
 	if got, want := adaptertest.Transcript(s), "user: hi\nassistant: yes 5/1/2\n"; got != want || s.Cwd != "~/p" || s.Title != "t" || s.Parent != "p" || !s.Archived {
-		t.Errorf("got\n%swant\n%s%+v", got, want, s.SessionSummary)
+		t.Errorf("got\n%swant\n%s%+v", got, want, s.Summary)
 	}
 }
 
