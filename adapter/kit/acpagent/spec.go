@@ -63,6 +63,9 @@ type Spec struct {
 	// With an adapter's own function, which is exact, a request's tool that needs no approval is allowed without
 	// asking.
 	MCPTool func(c *ToolCall, servers []string) (server, tool string, ok bool)
+	// AsksAgain means that the agent may ask several times about one call, such as for a folder and then for a file in it.
+	// A person is asked once, about the whole call.
+	AsksAgain bool
 	// Shell reads a call that runs a command. Default: DefaultShell.
 	Shell func(*ToolCall) (Shell, bool)
 	// Subagent reads a call that starts a sub-agent. Such a call has subagent_* events in addition to those of a tool
