@@ -71,12 +71,15 @@ func row() acpagent.Agent {
 		Args:  []string{"acp"},
 		Login: acpagent.Login{Command: "opencode auth login"},
 		Notes: []string{"a plugin of the run states the tokens and the price of every model call, why it failed, and that it is tried again; without plugins (OPENCODE_PURE) the tokens come from its database at the end",
+			"over ACP it shows nothing of what a sub-agent does or asks: what a sub-agent asks for is refused, and a warning says so",
 			"it asks once for a folder outside the workspace and once for the change in it: a person is asked once, about the whole call",
 			"opencode models lists the models that --model takes, each as provider/model"},
 		Limits: limits,
 		Quirks: func(s *acpagent.Spec) {
+			s.Blobs = blobs
 			s.Startup = 2 * time.Minute // it takes seconds of processor time
 			s.ToolName, s.MCPTool, s.Shell, s.Spawn, s.Report, s.LastCall, s.AsksAgain = acpagent.TitleWord, serverTool, shellOf, spawn, reportOf, true, true
+			s.UsableModels = true
 		},
 	}
 }
@@ -102,6 +105,9 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	}
 	return inv, nil
 }
+
+// blobs are what a model may take besides images. OpenCode replaces what a model does not take by a remark to it.
+func blobs(mediaType string) bool { return mediaType == "application/pdf" }
 
 // serverTool recognizes server_tool, the title of a call until it has run.
 func serverTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {

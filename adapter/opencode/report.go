@@ -58,8 +58,8 @@ func encode(v any) json.RawMessage {
 }
 
 var reportShape jsonscan.Shape[struct {
-	_                                                          jsonscan.Camel
-	Session, Ended, Tokens, Cost, Failed, Error, Status, Retry jsonscan.Value
+	_                                                                   jsonscan.Camel
+	Session, Ended, Tokens, Cost, Failed, Error, Status, Retry, Refused jsonscan.Value
 }]
 
 // faults are the codes of OpenCode's names of errors.
@@ -74,6 +74,9 @@ func reportOf(line []byte) (r acpagent.Report, ok bool) {
 	r = acpagent.Report{Session: f.Session.Str(), Ended: f.Ended.IsTrue(), Usage: usageOf(f.Tokens), Message: cmp.Or(f.Failed.Str(), f.Retry.Str())}
 	if usd, stated := f.Cost.Float(); stated {
 		r.USD = max(usd, 0)
+	}
+	if f.Refused.Exists() {
+		r.Notice = "lets nobody answer a sub-agent: its request for " + f.Refused.Str() + " was refused"
 	}
 	text := r.Message
 	if status, stated := f.Status.Int(); stated {

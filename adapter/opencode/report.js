@@ -1,5 +1,6 @@
 // Loaded by Drawbar for one run: states on standard error what OpenCode leaves out of the protocol: what each model call used,
-// why it failed, and that it is tried again.
+// why it failed, and that it is tried again. It refuses what a sub-agent asks, because the protocol's client never hears of it and the
+// run would wait for ever.
 //
 // OpenCode installs the types of plugins before it loads one. That must not take minutes where there is no network, so Drawbar sets
 // limits for npm, which the commands of the run do not inherit.
@@ -11,14 +12,20 @@ const say = (fields) => writeSync(2, "drawbar:" + JSON.stringify(fields, (_, v) 
 
 const began = Date.now();
 const copied = new Set(); // messages that a fork repeats
+const children = new Set(); // sessions of sub-agents
 
-export const Drawbar = async () => {
+export const Drawbar = async ({ client }) => {
   say({});
   return {
     "tool.execute.before": async () => limits.forEach((name) => delete process.env[name]),
     event: async ({ event: { type, properties: p } }) => {
       if (type === "message.updated") {
         if (p.info.time.created < began) copied.add(p.info.id);
+      } else if (type === "session.created" && p.info.parentID) {
+        children.add(p.info.id);
+      } else if (type === "permission.asked" && children.has(p.sessionID)) {
+        say({ session: p.sessionID, refused: p.permission });
+        await client.postSessionIdPermissionsPermissionId({ path: { id: p.sessionID, permissionID: p.id }, body: { response: "reject" } });
       } else if (type === "message.part.updated" && p.part.type === "step-finish" && !copied.has(p.part.messageID)) {
         say({ session: p.part.sessionID, ended: true, tokens: p.part.tokens, cost: p.part.cost });
       } else if (type === "session.status" && p.status.type === "retry") {

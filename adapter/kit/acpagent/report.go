@@ -19,6 +19,7 @@ type Report struct {
 	Failed  execution.ErrorCode // it failed
 	Retry   execution.ErrorCode // it failed and is tried again
 	Message string              // why
+	Notice  string              // what a person should know besides
 }
 
 // Reported reads a line that an extension of a run wrote to standard error: "drawbar:" and an object of that shape.
@@ -52,6 +53,9 @@ func (p *parser) report(line []byte, s *cliagent.Sink) bool {
 	}
 	p.reporting = true
 	p.count(r.Usage, s)
+	if r.Notice != "" {
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " " + r.Notice})
+	}
 	if r.USD > 0 {
 		s.Emit(execution.CostEvent{Cost: execution.CostOf(execution.Usage{}, &r.USD, execution.CostFromAgent)})
 	}

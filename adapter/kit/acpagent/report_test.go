@@ -34,6 +34,7 @@ func TestReports(t *testing.T) {
 		{"a failure", []any{failed, chunk("no route"), over}, execution.StatusFailed, 0, 0, 0},
 		{"a failure that passed", []any{failed, retry, call, chunk("well"), over}, execution.StatusCompleted, 10, 0.25, 1},
 		{"a failure before a good call", []any{failed, call, chunk("well"), over}, execution.StatusCompleted, 10, 0.25, 0},
+		{"a notice", []any{Report{Session: "sub", Notice: "refused it"}, over}, execution.StatusCompleted, 0, 0, 0},
 		{"a failure that the reply does not explain", []any{Report{}, failed, broken}, execution.StatusFailed, 0, 0, 0},
 		{"a failure that is explained after the reply", []any{Report{}, broken, failed}, execution.StatusFailed, 0, 0, 0},
 		{"a failure after an answer", []any{call, chunk("well"), failed, over}, execution.StatusFailed, 10, 0.25, 0},
@@ -68,9 +69,11 @@ func TestReports(t *testing.T) {
 			}
 			res := p.Exit(process.Exit{}, s)
 			var usd float64
-			retries := 0
+			retries, notices := 0, ""
 			for _, e := range s.Take() {
 				switch b := e.Body.(type) {
+				case execution.Debug:
+					notices += b.Message
 				case execution.CostEvent:
 					usd += *b.Cost.TotalUSD
 				case execution.Retry:
@@ -79,6 +82,9 @@ func TestReports(t *testing.T) {
 						t.Errorf("%+v", b)
 					}
 				}
+			}
+			if want := map[bool]string{true: "fake refused it"}[tc.name == "a notice"]; notices != want {
+				t.Errorf("notices %q, want %q", notices, want)
 			}
 			input := int64(0)
 			if res.Usage != nil {

@@ -31,6 +31,8 @@ type Spec struct {
 	Modes map[execution.ApprovalMode]string
 	// ModelInArgs means that Spawn passes the model. Otherwise it is set in the session, and the agent must offer it.
 	ModelInArgs bool
+	// UsableModels means that the agent offers only models of providers with a login, so that none means no login.
+	UsableModels bool
 	// ModelName returns the usual name of a session's model, by which prices are found. Default: its id, or its name
 	// if the id contains more.
 	ModelName func(id, name string) string
