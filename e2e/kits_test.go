@@ -178,4 +178,16 @@ var kits = []kit{
 		hidden:  "a shell of goose 1.50.0 has AGENT_SESSION_ID, which other agents set too, and nothing else",
 		forgets: "goose 1.50.0 records a call when it has ended",
 	},
+	{
+		name: "opencode",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"write","input":{"filePath":%s,"content":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
+		},
+		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s_%s","input":%s}`, s, t, in) },
+		overACP: true, givesUp: true, slowStart: 30 * time.Second, model: "script/scripted-other", asked: "scripted-other", priced: "script/scripted-model",
+		noLogin: opencodeWithoutProvider,
+	},
 }
