@@ -58,6 +58,7 @@ func TestReports(t *testing.T) {
 		`drawbar:{"session":"s","failed":"no key","error":"ProviderAuthError"}`:            {Session: "s", Failed: execution.CodeAuth, Message: "no key"},
 		`drawbar:{"session":"s","failed":"too much","error":"ContextOverflowError"}`:       {Session: "s", Failed: execution.CodeContextExceeded, Message: "too much"},
 		`drawbar:{"session":"s","failed":"broken","error":"UnknownError"}`:                 {Session: "s", Failed: execution.CodeProvider, Message: "broken"},
+		`drawbar:{"session":"s","lost":true}`:                                              {Session: "s", Lost: true},
 		`drawbar:{"session":"sub","refused":"bash"}`:                                       {Session: "sub", Notice: "lets nobody answer a sub-agent: its request for bash was refused"},
 		`drawbar:{"session":"s","retry":"Too Many Requests"}`:                              {Session: "s", Retry: execution.CodeRateLimited, Message: "Too Many Requests"},
 	} {

@@ -58,8 +58,8 @@ func encode(v any) json.RawMessage {
 }
 
 var reportShape jsonscan.Shape[struct {
-	_                                                                   jsonscan.Camel
-	Session, Ended, Tokens, Cost, Failed, Error, Status, Retry, Refused jsonscan.Value
+	_                                                                         jsonscan.Camel
+	Session, Ended, Tokens, Cost, Failed, Error, Status, Retry, Refused, Lost jsonscan.Value
 }]
 
 // faults are the codes of OpenCode's names of errors.
@@ -71,7 +71,7 @@ func reportOf(line []byte) (r acpagent.Report, ok bool) {
 	if !ok {
 		return r, false
 	}
-	r = acpagent.Report{Session: f.Session.Str(), Ended: f.Ended.IsTrue(), Usage: usageOf(f.Tokens), Message: cmp.Or(f.Failed.Str(), f.Retry.Str())}
+	r = acpagent.Report{Session: f.Session.Str(), Ended: f.Ended.IsTrue(), Lost: f.Lost.IsTrue(), Usage: usageOf(f.Tokens), Message: cmp.Or(f.Failed.Str(), f.Retry.Str())}
 	if usd, stated := f.Cost.Float(); stated {
 		r.USD = max(usd, 0)
 	}

@@ -32,8 +32,8 @@ export const Drawbar = async ({ client }) => {
         say({ session: p.sessionID, retry: p.status.message || "the model call failed" });
       } else if (type === "session.error") {
         const { name, data } = p.error ?? {};
-        if (name === "MessageAbortedError") return; // the turn was interrupted
-        say({ session: p.sessionID, failed: data?.message || name || "the model call failed", error: name, status: data?.statusCode });
+        if (name === "MessageAbortedError") say({ session: p.sessionID, lost: true }); // the turn was interrupted
+        else say({ session: p.sessionID, failed: data?.message || name || "the model call failed", error: name, status: data?.statusCode });
       }
     },
   };

@@ -18,6 +18,7 @@ type Report struct {
 	Ended   bool                // the call ended
 	Failed  execution.ErrorCode // it failed
 	Retry   execution.ErrorCode // it failed and is tried again
+	Lost    bool                // it was cut off, and nothing is known of what it used
 	Message string              // why
 	Notice  string              // what a person should know besides
 }
@@ -55,6 +56,9 @@ func (p *parser) report(line []byte, s *cliagent.Sink) bool {
 	p.count(r.Usage, s)
 	if r.Notice != "" {
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " " + r.Notice})
+	}
+	if r.Lost {
+		s.Emit(execution.CostEvent{Cost: execution.Cost{Unpriced: true, Source: execution.CostFromAgent}})
 	}
 	if r.USD > 0 {
 		s.Emit(execution.CostEvent{Cost: execution.CostOf(execution.Usage{}, &r.USD, execution.CostFromAgent)})

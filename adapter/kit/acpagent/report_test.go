@@ -34,6 +34,7 @@ func TestReports(t *testing.T) {
 		{"a failure", []any{failed, chunk("no route"), over}, execution.StatusFailed, 0, 0, 0},
 		{"a failure that passed", []any{failed, retry, call, chunk("well"), over}, execution.StatusCompleted, 10, 0.25, 1},
 		{"a failure before a good call", []any{failed, call, chunk("well"), over}, execution.StatusCompleted, 10, 0.25, 0},
+		{"a call that was cut off", []any{call, Report{Lost: true}, over}, execution.StatusCompleted, 10, 0.25, 0},
 		{"a notice", []any{Report{Session: "sub", Notice: "refused it"}, over}, execution.StatusCompleted, 0, 0, 0},
 		{"a failure that the reply does not explain", []any{Report{}, failed, broken}, execution.StatusFailed, 0, 0, 0},
 		{"a failure that is explained after the reply", []any{Report{}, broken, failed}, execution.StatusFailed, 0, 0, 0},
@@ -69,12 +70,16 @@ func TestReports(t *testing.T) {
 			}
 			res := p.Exit(process.Exit{}, s)
 			var usd float64
-			retries, notices := 0, ""
+			retries, notices, lost := 0, "", false
 			for _, e := range s.Take() {
 				switch b := e.Body.(type) {
 				case execution.Debug:
 					notices += b.Message
 				case execution.CostEvent:
+					if b.Cost.TotalUSD == nil {
+						lost = b.Cost.Unpriced
+						continue
+					}
 					usd += *b.Cost.TotalUSD
 				case execution.Retry:
 					retries++
@@ -85,6 +90,9 @@ func TestReports(t *testing.T) {
 			}
 			if want := map[bool]string{true: "fake refused it"}[tc.name == "a notice"]; notices != want {
 				t.Errorf("notices %q, want %q", notices, want)
+			}
+			if lost != (tc.name == "a call that was cut off") {
+				t.Errorf("a call is unknown: %v", lost)
 			}
 			input := int64(0)
 			if res.Usage != nil {
