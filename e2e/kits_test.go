@@ -189,5 +189,6 @@ var kits = []kit{
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s_%s","input":%s}`, s, t, in) },
 		overACP: true, givesUp: true, slowStart: 30 * time.Second, model: "script/scripted-other", asked: "scripted-other", priced: "script/scripted-model",
 		noLogin: opencodeWithoutProvider,
+		forgets: "opencode 1.18.33 records what a call used when its tools have ended",
 	},
 }
