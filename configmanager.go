@@ -10,11 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/agentconfig"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/configstore"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // ConfigManager reads and changes the agents' own configuration files. It caches nothing: every call reads the
@@ -35,7 +36,7 @@ type ConfigPlace struct {
 	// Project is the project directory; empty means the current directory.
 	Project string
 	// Scope limits reads to one scope and selects the scope to write; empty reads all and writes global.
-	Scope adapter.ConfigScope
+	Scope settings.Scope
 }
 
 // Load reads an agent's files, for questions that the other methods do not answer.
@@ -45,7 +46,7 @@ func (m ConfigManager) Load(agent string, at ConfigPlace) (*agentconfig.Config, 
 		return nil, err
 	}
 	switch at.Scope {
-	case "", adapter.ScopeGlobal, adapter.ScopeProject, adapter.ScopeLocal:
+	case "", settings.Global, settings.Project, settings.Local:
 	default:
 		return nil, execution.Errorf(execution.CodeValidation, "%q is not a scope", at.Scope).WithHint("global, project or local")
 	}
@@ -87,7 +88,7 @@ func (m ConfigManager) Resolve(c *agentconfig.Config, name string) (agentconfig.
 }
 
 // Schema returns the fields that can be configured.
-func (m ConfigManager) Schema(agent string) (adapter.ConfigSchema, error) {
+func (m ConfigManager) Schema(agent string) (settings.Schema, error) {
 	e, err := m.client.registry.Get(agent)
 	return e.Descriptor.Config, err
 }
@@ -242,16 +243,16 @@ func (m ConfigManager) SetModelSelection(ctx context.Context, agent, model, prov
 	return m.Set(ctx, agent, values, at)
 }
 
-func place(at ConfigPlace) adapter.ConfigScope {
+func place(at ConfigPlace) settings.Scope {
 	if at.Scope == "" {
-		return adapter.ScopeGlobal
+		return settings.Global
 	}
 	return at.Scope
 }
 
 // write applies changes; all changes of one file are written together.
 func (m ConfigManager) write(ctx context.Context, changes []agentconfig.Change) ([]string, error) {
-	if reflect.TypeOf(m.client.host.FS) != reflect.TypeOf(adapter.OSHost(nil).FS) {
+	if reflect.TypeOf(m.client.host.FS) != reflect.TypeOf(oshost.New(nil).FS) {
 		return nil, execution.Errorf(execution.CodeConfig, "the client's host is not this machine: configuration cannot be written there")
 	}
 	changed := []string{}
@@ -267,7 +268,7 @@ func (m ConfigManager) write(ctx context.Context, changes []agentconfig.Change) 
 		}
 		changes = later
 		o := configstore.Options{Within: file.Root}
-		if file.Root != "" && file.Scope == adapter.ScopeProject {
+		if file.Root != "" && file.Scope == settings.Project {
 			o.Mode = 0o644 // the project's files are shared
 		}
 		did, err := configstore.Edit(ctx, file.Name, configfile.Format(file.Format), func(d *configfile.Document) (bool, error) {

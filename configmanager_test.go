@@ -12,7 +12,9 @@ import (
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // configClient is a client of one agent whose home is a temporary directory.
@@ -24,17 +26,17 @@ func configClient(t *testing.T, change ...func(*drawbar.Options)) (drawbar.Confi
 	}
 	d := echoDescriptor()
 	d.DefaultModel = "declared"
-	d.Config = adapter.NewConfigSchema("echo", "1", []adapter.ConfigFile{
-		{Scope: adapter.ScopeGlobal, Path: "~/.echo/settings.json", Format: "jsonc"},
-		{Scope: adapter.ScopeProject, Path: ".echo/settings.json", Format: "jsonc"},
-		{ID: "mcp", Scope: adapter.ScopeGlobal, Path: "~/.echo/mcp.toml", Format: "toml"},
-	}, &adapter.MCPShape{Kinds: []adapter.MCPKind{{Transport: execution.MCPStdio}}}, []adapter.ConfigField{
-		{Path: "model", Type: adapter.TypeString, Normalized: true, Native: "model"},
-		{Path: "provider", Type: adapter.TypeString, Normalized: true, Native: "provider"},
-		{Path: "deniedCommands", Type: adapter.TypeStringList, Normalized: true, Native: "permissions.deny"},
-		{Path: "mcpServers", Type: adapter.TypeMCPServers, Normalized: true, Native: "mcp_servers", File: "mcp"},
+	d.Config = settings.NewSchema("echo", "1", []settings.File{
+		{Scope: settings.Global, Path: "~/.echo/settings.json", Format: "jsonc"},
+		{Scope: settings.Project, Path: ".echo/settings.json", Format: "jsonc"},
+		{ID: "mcp", Scope: settings.Global, Path: "~/.echo/mcp.toml", Format: "toml"},
+	}, &settings.MCPShape{Kinds: []settings.MCPKind{{Transport: execution.MCPStdio}}}, []settings.Field{
+		{Path: "model", Type: settings.TypeString, Normalized: true, Native: "model"},
+		{Path: "provider", Type: settings.TypeString, Normalized: true, Native: "provider"},
+		{Path: "deniedCommands", Type: settings.TypeStringList, Normalized: true, Native: "permissions.deny"},
+		{Path: "mcpServers", Type: settings.TypeMCPServers, Normalized: true, Native: "mcp_servers", File: "mcp"},
 	})
-	host := adapter.OSHost(nil)
+	host := oshost.New(nil)
 	host.Home, host.Getenv = home, func(string) string { return "" }
 	o := drawbar.Options{NoRecord: true, Agents: []adapter.Descriptor{d}, Host: &host}
 	for _, c := range change {
@@ -51,7 +53,7 @@ func TestConfigManager(t *testing.T) {
 	t.Parallel()
 	m, home := configClient(t)
 	project := t.TempDir()
-	global, local := drawbar.ConfigPlace{Project: project}, drawbar.ConfigPlace{Project: project, Scope: adapter.ScopeProject}
+	global, local := drawbar.ConfigPlace{Project: project}, drawbar.ConfigPlace{Project: project, Scope: settings.Project}
 	file := filepath.Join(home, ".echo", "settings.json")
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
@@ -92,7 +94,7 @@ func TestConfigManager(t *testing.T) {
 	if err != nil || all.Source != "merged" || all.Values["model"] != "three" {
 		t.Errorf("%+v %v", all, err)
 	}
-	if v, ok, err := m.GetField("echo", "model", drawbar.ConfigPlace{Project: project, Scope: adapter.ScopeGlobal}); err != nil || !ok || v != "one" {
+	if v, ok, err := m.GetField("echo", "model", drawbar.ConfigPlace{Project: project, Scope: settings.Global}); err != nil || !ok || v != "one" {
 		t.Errorf("%v %v %v", v, ok, err)
 	}
 	if changed, err := m.Unset(t.Context(), "echo", "model", local); err != nil || len(changed) != 1 {

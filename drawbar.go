@@ -35,6 +35,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
@@ -100,7 +101,7 @@ func New(o Options) (*Client, error) {
 	if err := checkDefaults(o.Defaults); err != nil {
 		return nil, err
 	}
-	host := adapter.OSHost(cliagent.Spawn)
+	host := oshost.New(cliagent.Spawn)
 	if o.Host != nil {
 		host = *o.Host
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // TestAnotherModule follows docs/adapter-in-your-module.md: an adapter in a module of its own, certified, and a command line that has it.
@@ -96,7 +97,7 @@ func (echo) Execute(_ context.Context, req execution.Request, _ adapter.Inbox) i
 }
 
 func echoDescriptor() adapter.Descriptor {
-	return adapter.Descriptor{Name: "echo", DisplayName: "Echo", Command: "echo", Config: adapter.ConfigSchema{Agent: "echo"}, New: func() adapter.Adapter { return echo{} }}
+	return adapter.Descriptor{Name: "echo", DisplayName: "Echo", Command: "echo", Config: settings.Schema{Agent: "echo"}, New: func() adapter.Adapter { return echo{} }}
 }
 
 func client(t *testing.T, o drawbar.Options) *drawbar.Client {

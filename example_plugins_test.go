@@ -6,8 +6,8 @@ import (
 	"log"
 
 	"github.com/drawbar/drawbar"
-	"github.com/drawbar/drawbar/adapter"
 	_ "github.com/drawbar/drawbar/adapter/all"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Plugins are installed with the agent's own command, for the user or for one project.
@@ -25,7 +25,7 @@ func ExampleClient_Plugins() {
 		fmt.Println(p.PluginID, p.LatestVersion, p.Description)
 	}
 	if len(found) > 0 {
-		p, err := c.Plugins().Install(ctx, "claude", found[0].PluginID, adapter.PluginOptions{Scope: adapter.ScopeProject, Dir: "/work/project"})
+		p, err := c.Plugins().Install(ctx, "claude", found[0].PluginID, settings.PluginOptions{Scope: settings.Project, Dir: "/work/project"})
 		if err != nil {
 			log.Fatal(err)
 		}

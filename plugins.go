@@ -9,6 +9,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Plugins manages the plugins of agents with the agents' own commands. What an agent's command cannot do is a
@@ -37,12 +38,12 @@ const (
 
 // PluginInfo is what an agent knows of one plugin.
 type PluginInfo struct {
-	Installed []adapter.InstalledPlugin `json:"installed"` // one per scope
-	Available []adapter.PluginListing   `json:"available"` // one per registry; empty if the agent has no search
+	Installed []settings.Plugin        `json:"installed"` // one per scope
+	Available []settings.PluginListing `json:"available"` // one per registry; empty if the agent has no search
 }
 
 // List lists the installed plugins of an agent.
-func (p Plugins) List(ctx context.Context, agent string) ([]adapter.InstalledPlugin, error) {
+func (p Plugins) List(ctx context.Context, agent string) ([]settings.Plugin, error) {
 	m, err := capable[adapter.PluginManager](p.registry, agent, "plugins that its own command manages", "plugins")
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (p Plugins) List(ctx context.Context, agent string) ([]adapter.InstalledPlu
 }
 
 // Search lists plugins that an agent can install.
-func (p Plugins) Search(ctx context.Context, agent string, q PluginQuery) ([]adapter.PluginListing, error) {
+func (p Plugins) Search(ctx context.Context, agent string, q PluginQuery) ([]settings.PluginListing, error) {
 	if q.Limit < 0 || q.Limit > MaxPluginLimit {
 		return nil, execution.Errorf(execution.CodeValidation, "limit %d is out of range: want 1 to %d", q.Limit, MaxPluginLimit)
 	}
@@ -63,23 +64,23 @@ func (p Plugins) Search(ctx context.Context, agent string, q PluginQuery) ([]ada
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(l adapter.PluginListing) bool {
+	found = slices.DeleteFunc(found, func(l settings.PluginListing) bool {
 		return q.Format != "" && !slices.Contains(l.Formats, q.Format) || q.Registry != "" && l.Registry != q.Registry
 	})
 	return found[:min(len(found), cmp.Or(q.Limit, DefaultPluginLimit))], nil
 }
 
 // Install installs a plugin; id is written as the agent expects it.
-func (p Plugins) Install(ctx context.Context, agent, id string, o adapter.PluginOptions) (adapter.InstalledPlugin, error) {
+func (p Plugins) Install(ctx context.Context, agent, id string, o settings.PluginOptions) (settings.Plugin, error) {
 	m, err := capable[adapter.PluginManager](p.registry, agent, "plugins that its own command manages", "plugins")
 	if err != nil {
-		return adapter.InstalledPlugin{}, err
+		return settings.Plugin{}, err
 	}
 	return m.InstallPlugin(ctx, p.host, id, o)
 }
 
 // Uninstall removes a plugin.
-func (p Plugins) Uninstall(ctx context.Context, agent, id string, o adapter.PluginOptions) error {
+func (p Plugins) Uninstall(ctx context.Context, agent, id string, o settings.PluginOptions) error {
 	m, err := capable[adapter.PluginManager](p.registry, agent, "plugins that its own command manages", "plugins")
 	if err != nil {
 		return err
@@ -88,28 +89,28 @@ func (p Plugins) Uninstall(ctx context.Context, agent, id string, o adapter.Plug
 }
 
 // Update installs the latest version of a plugin.
-func (p Plugins) Update(ctx context.Context, agent, id string, o adapter.PluginOptions) (adapter.InstalledPlugin, error) {
+func (p Plugins) Update(ctx context.Context, agent, id string, o settings.PluginOptions) (settings.Plugin, error) {
 	u, err := capable[adapter.PluginUpdater](p.registry, agent, "command that updates plugins", "plugins.update")
 	if err != nil {
-		return adapter.InstalledPlugin{}, err
+		return settings.Plugin{}, err
 	}
 	return u.UpdatePlugin(ctx, p.host, id, o)
 }
 
 // Enable enables a disabled plugin.
-func (p Plugins) Enable(ctx context.Context, agent, id string, o adapter.PluginOptions) (adapter.InstalledPlugin, error) {
+func (p Plugins) Enable(ctx context.Context, agent, id string, o settings.PluginOptions) (settings.Plugin, error) {
 	return p.turn(ctx, agent, id, true, o)
 }
 
 // Disable keeps a plugin installed and unused.
-func (p Plugins) Disable(ctx context.Context, agent, id string, o adapter.PluginOptions) (adapter.InstalledPlugin, error) {
+func (p Plugins) Disable(ctx context.Context, agent, id string, o settings.PluginOptions) (settings.Plugin, error) {
 	return p.turn(ctx, agent, id, false, o)
 }
 
-func (p Plugins) turn(ctx context.Context, agent, id string, on bool, o adapter.PluginOptions) (adapter.InstalledPlugin, error) {
+func (p Plugins) turn(ctx context.Context, agent, id string, on bool, o settings.PluginOptions) (settings.Plugin, error) {
 	s, err := capable[adapter.PluginSwitcher](p.registry, agent, "command that enables and disables plugins", "plugins.enable")
 	if err != nil {
-		return adapter.InstalledPlugin{}, err
+		return settings.Plugin{}, err
 	}
 	return s.SwitchPlugin(ctx, p.host, id, on, o)
 }
@@ -120,7 +121,7 @@ func (p Plugins) Info(ctx context.Context, agent, id string) (PluginInfo, error)
 	if err != nil {
 		return PluginInfo{}, err
 	}
-	info := PluginInfo{Installed: []adapter.InstalledPlugin{}, Available: []adapter.PluginListing{}}
+	info := PluginInfo{Installed: []settings.Plugin{}, Available: []settings.PluginListing{}}
 	for _, i := range installed {
 		if i.PluginID == id || i.Name == id {
 			info.Installed = append(info.Installed, i)

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar"
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	_ "github.com/drawbar/drawbar/adapter/all"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // TestPlugins manages the recorded plugins of a machine: what a query selects, and which agents are refused by name.
@@ -52,7 +52,7 @@ func TestPlugins(t *testing.T) {
 		t.Errorf("info of an unknown plugin: %v", err)
 	}
 	ran = nil
-	if _, err := p.Disable(ctx, "claude", installed[0].PluginID, adapter.PluginOptions{}); execution.CodeOf(err) != execution.CodePlugin { // the recording has no such command
+	if _, err := p.Disable(ctx, "claude", installed[0].PluginID, settings.PluginOptions{}); execution.CodeOf(err) != execution.CodePlugin { // the recording has no such command
 		t.Errorf("disable: %v", err)
 	}
 	if !slices.Contains(ran, "plugin disable --scope=user "+installed[0].PluginID) {
@@ -61,8 +61,8 @@ func TestPlugins(t *testing.T) {
 	for what, do := range map[string]func() error{
 		"goose has no plugins":              func() error { _, err := p.List(ctx, "goose"); return err },
 		"gemini has no search":              func() error { _, err := p.Search(ctx, "gemini", drawbar.PluginQuery{}); return err },
-		"codex has no command that updates": func() error { _, err := p.Update(ctx, "codex", "x@y", adapter.PluginOptions{}); return err },
-		"pi has no command that enables":    func() error { _, err := p.Enable(ctx, "pi", "x", adapter.PluginOptions{}); return err },
+		"codex has no command that updates": func() error { _, err := p.Update(ctx, "codex", "x@y", settings.PluginOptions{}); return err },
+		"pi has no command that enables":    func() error { _, err := p.Enable(ctx, "pi", "x", settings.PluginOptions{}); return err },
 	} {
 		if err := do(); execution.CodeOf(err) != execution.CodeCapability || !strings.HasPrefix(err.Error(), what) || !strings.Contains(err.Error(), "claude") {
 			t.Errorf("%v, want: %s", err, what)

@@ -12,8 +12,10 @@ import (
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/claude"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/sessions"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // noted keeps session files as Claude does, and runs as echo does, in the session "ours".
@@ -50,10 +52,10 @@ func costsClient(t *testing.T, o drawbar.Options) (*drawbar.Client, string) {
 			t.Fatal(err)
 		}
 	}
-	h := adapter.OSHost(nil)
+	h := oshost.New(nil)
 	h.Home, h.Getenv = home, func(string) string { return "" }
 	o.Host = &h
-	o.Agents = []adapter.Descriptor{echoDescriptor(), {Name: "noted", Aliases: []string{"n"}, DisplayName: "Noted", Command: "noted", Config: adapter.ConfigSchema{Agent: "noted"},
+	o.Agents = []adapter.Descriptor{echoDescriptor(), {Name: "noted", Aliases: []string{"n"}, DisplayName: "Noted", Command: "noted", Config: settings.Schema{Agent: "noted"},
 		Models: claude.Descriptor().Models, New: func() adapter.Adapter { return noted{} }}}
 	if !o.NoRecord {
 		o.StateDir = filepath.Join(t.TempDir(), "state")
@@ -179,7 +181,7 @@ func TestCostOfBrokenRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := drawbar.New(drawbar.Options{StateDir: filepath.Join(t.TempDir(), "state"), Agents: []adapter.Descriptor{{Name: "broken", DisplayName: "Broken", Command: "broken",
-		Config: adapter.ConfigSchema{Agent: "broken"}, Models: claude.Descriptor().Models, New: func() adapter.Adapter { return broken{} }}}})
+		Config: settings.Schema{Agent: "broken"}, Models: claude.Descriptor().Models, New: func() adapter.Adapter { return broken{} }}}})
 	if err != nil {
 		t.Fatal(err)
 	}

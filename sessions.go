@@ -7,6 +7,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/internal/agentdata/session"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/sessions"
@@ -69,7 +70,7 @@ func (s *Sessions) List(ctx context.Context, q sessions.Query) (sessions.Listing
 }
 
 // Get reads a whole session: messages with tools, thinking and usage, and its sub-agents.
-func (s *Sessions) Get(ctx context.Context, id string) (adapter.Session, error) {
+func (s *Sessions) Get(ctx context.Context, id string) (history.Session, error) {
 	return s.store.Get(ctx, id)
 }
 

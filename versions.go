@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	ver "github.com/drawbar/drawbar/internal/base/version"
@@ -30,7 +31,7 @@ func (c *Client) checkVersion(d adapter.Descriptor, req execution.Request) (vers
 			return "", nil, nil // known from the record
 		}
 	}
-	program, err := adapter.OSHost(nil).LookPath(d.Command)
+	program, err := oshost.New(nil).LookPath(d.Command)
 	if err != nil {
 		return "", nil, nil // the kit reports what is missing and how to install it
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -31,7 +32,7 @@ func (echo) Execute(_ context.Context, req execution.Request, _ adapter.Inbox) i
 }
 
 func ExampleRegistry() {
-	r := catalog.Builtins(adapter.OSHost(nil))
+	r := catalog.Builtins(oshost.New(nil))
 	err := r.Register(adapter.Descriptor{
 		Name: "echo", Aliases: []string{"parrot"}, Command: "echo",
 		New: func() adapter.Adapter { return echo{} },

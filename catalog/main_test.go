@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 	"go.uber.org/goleak"
 )
 
@@ -72,7 +73,7 @@ func validCapabilities() execution.Capabilities {
 func describe(name string, change ...func(*adapter.Descriptor)) adapter.Descriptor {
 	d := adapter.Descriptor{
 		Name: name, DisplayName: "The " + name, Command: name,
-		Config: adapter.ConfigSchema{Agent: name},
+		Config: settings.Schema{Agent: name},
 		New:    func() adapter.Adapter { return &mute{validCapabilities()} },
 	}
 	for _, c := range change {

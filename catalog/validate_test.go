@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -20,7 +21,7 @@ func full() adapter.Descriptor {
 		d.DefaultModel = "m2"
 		price := 0.5
 		d.Models = []execution.Model{{ID: "m1", Aliases: []string{"one"}, Price: &execution.Price{Input: 1, Output: 2, CacheRead: &price}}, {ID: "m2", ThinkingEfforts: []execution.ThinkingEffort{execution.EffortLow}}}
-		d.Config = adapter.ConfigSchema{Agent: "full", Fields: []adapter.ConfigField{{Path: "model", Type: "string"}}, ConfigFiles: []string{"~/.full.json", "/etc/full"}, ProjectConfigFiles: []string{".full/settings.json"}, Format: "json"}
+		d.Config = settings.Schema{Agent: "full", Fields: []settings.Field{{Path: "model", Type: "string"}}, ConfigFiles: []string{"~/.full.json", "/etc/full"}, ProjectConfigFiles: []string{".full/settings.json"}, Format: "json"}
 		d.Install = []adapter.InstallMethod{{Platform: "all", Type: "npm", Command: "npm i -g full"}, {Platform: "darwin", Type: "brew", Command: "brew install full"},
 			{Platform: "windows", Type: "winget", Command: "winget install full"}, {Platform: "linux", Type: "manual", Notes: "see the site"}}
 		d.HostSignals = []string{"FULL_SESSION"}
@@ -88,17 +89,17 @@ func TestRegisterInvalid(t *testing.T) {
 		{"default model", func(d *adapter.Descriptor) { d.DefaultModel = "one" }, []string{"defaultModelId"}},
 		{"config agent", func(d *adapter.Descriptor) { d.Config.Agent = "other" }, []string{"configSchema.agent"}},
 		{"config format", func(d *adapter.Descriptor) { d.Config.Format = "" }, []string{"configSchema.configFormat"}},
-		{"config format without files", func(d *adapter.Descriptor) { d.Config = adapter.ConfigSchema{Agent: "full", Format: "ini"} }, []string{"configSchema.configFormat"}},
+		{"config format without files", func(d *adapter.Descriptor) { d.Config = settings.Schema{Agent: "full", Format: "ini"} }, []string{"configSchema.configFormat"}},
 		{"config fields", func(d *adapter.Descriptor) {
-			d.Config.Fields = []adapter.ConfigField{{}, {Path: "a", Type: "string"}, {Path: "a", Type: "enum"}, {Path: "b", Type: "text", Pattern: "("}}
+			d.Config.Fields = []settings.Field{{}, {Path: "a", Type: "string"}, {Path: "a", Type: "enum"}, {Path: "b", Type: "text", Pattern: "("}}
 		},
 			[]string{"configSchema.fields[0].path", "configSchema.fields[0].type", "configSchema.fields[2].path", "configSchema.fields[2].enumValues",
 				"configSchema.fields[3].type", "configSchema.fields[3].pattern"}},
 		{"config file by file", func(d *adapter.Descriptor) {
-			d.Config.Files = []adapter.ConfigFile{{ID: "settings", Scope: "global", Path: "x", Format: "ini"}, {ID: "m", Scope: "here", Path: "../x", Format: "json", Moved: "HOME/x"},
+			d.Config.Files = []settings.File{{ID: "settings", Scope: "global", Path: "x", Format: "ini"}, {ID: "m", Scope: "here", Path: "../x", Format: "json", Moved: "HOME/x"},
 				{ID: "n", Scope: "local", Path: "~/x", Format: "json", Moved: "$HOME/../x"}}
-			d.Config.Fields = []adapter.ConfigField{{Path: "a", Type: "string", Scope: "local", File: "other"}, {Path: "b", Type: "string", Native: "b", Scope: adapter.ScopeBoth, File: "n"}}
-			d.Config.MCP = &adapter.MCPShape{Kinds: []adapter.MCPKind{{Transport: execution.MCPStdio, URL: "url"}, {Transport: execution.MCPSSE}, {Transport: execution.MCPSSE, URL: "url"}}}
+			d.Config.Fields = []settings.Field{{Path: "a", Type: "string", Scope: "local", File: "other"}, {Path: "b", Type: "string", Native: "b", Scope: settings.Both, File: "n"}}
+			d.Config.MCP = &settings.MCPShape{Kinds: []settings.MCPKind{{Transport: execution.MCPStdio, URL: "url"}, {Transport: execution.MCPSSE}, {Transport: execution.MCPSSE, URL: "url"}}}
 		}, []string{"configSchema.fields[0].scope", "configSchema.fields[0].nativeKeyPath", "configSchema.fields[0].file", "configSchema.files[0].path", "configSchema.files[0].format",
 			"configSchema.files[1].scope", "configSchema.files[1].path", "configSchema.files[1].movedTo", "configSchema.files[2].movedTo",
 			"configSchema.mcp.kinds[0].url", "configSchema.mcp.kinds[1].url"}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 var configFormats = []string{"json", "jsonc", "toml", "yaml"}
@@ -53,11 +54,11 @@ func (f *faults) config(d adapter.Descriptor) {
 	}
 }
 
-func (f *faults) configField(at string, c adapter.ConfigSchema, field adapter.ConfigField) {
-	if !slices.Contains(adapter.ConfigTypes, field.Type) {
-		f.add(at+".type", "is not a type of setting", strconv.Quote(clip(field.Type)), strings.Join(adapter.ConfigTypes, ", "))
+func (f *faults) configField(at string, c settings.Schema, field settings.Field) {
+	if !slices.Contains(settings.Types, field.Type) {
+		f.add(at+".type", "is not a type of setting", strconv.Quote(clip(field.Type)), strings.Join(settings.Types, ", "))
 	}
-	if field.Type == adapter.TypeEnum && len(field.Enum) == 0 {
+	if field.Type == settings.TypeEnum && len(field.Enum) == 0 {
 		f.add(at+".enumValues", "is required", "[]", "the values that the setting accepts")
 	}
 	if field.Pattern == "" {
@@ -68,7 +69,7 @@ func (f *faults) configField(at string, c adapter.ConfigSchema, field adapter.Co
 	if len(c.Files) == 0 {
 		return // a schema that only names its files is for reading
 	}
-	if !slices.Contains([]adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject, adapter.ScopeBoth}, field.Scope) {
+	if !slices.Contains([]settings.Scope{settings.Global, settings.Project, settings.Both}, field.Scope) {
 		f.add(at+".scope", "is not one of the allowed values", strconv.Quote(string(field.Scope)), "global, project, both")
 	}
 	if field.Native == "" {
@@ -76,21 +77,21 @@ func (f *faults) configField(at string, c adapter.ConfigSchema, field adapter.Co
 	}
 	id := field.File
 	if id == "" {
-		id = adapter.SettingsFile
+		id = settings.MainFile
 	}
-	if !slices.ContainsFunc(c.Files, func(file adapter.ConfigFile) bool { return file.ID == id }) {
+	if !slices.ContainsFunc(c.Files, func(file settings.File) bool { return file.ID == id }) {
 		f.add(at+".file", "is not the ID of a file", strconv.Quote(clip(field.File)), "the ID of one of files")
 	}
 }
 
-func (f *faults) configFile(at string, file adapter.ConfigFile) {
-	if !slices.Contains(adapter.ConfigScopes, file.Scope) {
+func (f *faults) configFile(at string, file settings.File) {
+	if !slices.Contains(settings.Scopes, file.Scope) {
 		f.add(at+".scope", "is not one of the allowed values", strconv.Quote(string(file.Scope)), "global, project, local")
 	}
 	if !slices.Contains(configFormats, file.Format) {
 		f.add(at+".format", "is not one of the allowed values", strconv.Quote(clip(file.Format)), strings.Join(configFormats, ", "))
 	}
-	if strings.HasPrefix(file.Path, "~") || path.IsAbs(file.Path) || file.Scope == adapter.ScopeGlobal {
+	if strings.HasPrefix(file.Path, "~") || path.IsAbs(file.Path) || file.Scope == settings.Global {
 		f.globalPath(at+".path", file.Path)
 	} else {
 		f.projectPath(at+".path", file.Path)

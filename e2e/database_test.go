@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 // kept is an agent with a name whose sessions are in a database.
@@ -65,10 +65,10 @@ func TestSessionsInADatabase(t *testing.T) {
 		if s.SessionID != first.result.SessionID || s.Title == "" || s.Cwd != l.work || s.Model == "" || s.TurnCount == nil || *s.TurnCount != 1 || !slices.Equal(s.Tags, []string{"zoo"}) {
 			t.Errorf("the summary is %+v, the session %s", s, first.result.SessionID)
 		}
-		shown := answer[adapter.Session](l, "sessions", "show", s.UnifiedID)
+		shown := answer[history.Session](l, "sessions", "show", s.UnifiedID)
 		said, results := "", ""
 		for _, m := range shown.Messages {
-			if m.Role == adapter.RoleAssistant {
+			if m.Role == history.RoleAssistant {
 				said += m.Content + "|"
 			}
 			if m.ToolResult != nil {
@@ -89,7 +89,7 @@ func TestSessionsInADatabase(t *testing.T) {
 			t.Errorf("the files are %s, were %s", after, before)
 		}
 		l.run("--session", s.UnifiedID, "which word?").completed(t)
-		if again := answer[adapter.Session](l, "sessions", "show", s.UnifiedID); *again.TurnCount != 2 {
+		if again := answer[history.Session](l, "sessions", "show", s.UnifiedID); *again.TurnCount != 2 {
 			t.Errorf("%d turns after the second", *again.TurnCount)
 		}
 		forked := l.run("--fork", s.UnifiedID, "another way")
@@ -99,7 +99,7 @@ func TestSessionsInADatabase(t *testing.T) {
 			return
 		}
 		forked.completed(t)
-		if fork := answer[adapter.Session](l, "sessions", "show", k.name+":"+forked.result.SessionID); *fork.TurnCount != 3 {
+		if fork := answer[history.Session](l, "sessions", "show", k.name+":"+forked.result.SessionID); *fork.TurnCount != 3 {
 			t.Errorf("the fork has %d turns", *fork.TurnCount)
 		}
 		if c := answer[costs](l, "sessions", "cost").Groups; len(c) != 1 || c[0].InputTokens != 1100+100+100 {

@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/external"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -47,7 +48,7 @@ func TestPermissionBehindAnotherDrawbar(t *testing.T) {
 		path := filepath.Join(l.outside(), "asked.txt")
 		l = relab(t, l, `{"turns":[{"tools":[`+escalated(k, path)+`]},{"text":"so be it"},{"text":"and more"}]}`)
 		box, err := external.Remote{Name: "box", Command: []string{binary, "agents", "serve", k.name}, Directory: "{cwd}"}.
-			Find(t.Context(), adapter.OSHost(cliagent.Spawn))
+			Find(t.Context(), oshost.New(cliagent.Spawn))
 		if err != nil {
 			t.Fatal(err)
 		}

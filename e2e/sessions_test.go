@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 // answer reads the envelope of a command with --json.
@@ -32,8 +32,8 @@ func answer[T any](l *lab, args ...string) T {
 }
 
 type listing struct {
-	Sessions []adapter.SessionSummary
-	Problems []adapter.SessionProblem
+	Sessions []history.Summary
+	Problems []history.Problem
 }
 
 // contents are the files and databases below a directory that have sessions in them, by path.
@@ -80,11 +80,11 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%d sessions with every filter", n)
 		}
 
-		shown := answer[adapter.Session](l, "sessions", "show", s.UnifiedID)
+		shown := answer[history.Session](l, "sessions", "show", s.UnifiedID)
 		said, thought, results := "", "", ""
 		var calls int
 		for _, m := range shown.Messages {
-			if m.Role == adapter.RoleAssistant {
+			if m.Role == history.RoleAssistant {
 				said += m.Content + "|"
 				thought += m.Thinking
 				calls += len(m.ToolCalls)
@@ -121,7 +121,7 @@ func TestSessions(t *testing.T) {
 		if sent := l.sent(); !strings.Contains(sent[len(sent)-1], "remember the quokka") {
 			t.Error("the resumed session does not know what was said before")
 		}
-		if again := answer[adapter.Session](l, "sessions", "show", s.UnifiedID); *again.TurnCount != 2 {
+		if again := answer[history.Session](l, "sessions", "show", s.UnifiedID); *again.TurnCount != 2 {
 			t.Errorf("%d turns after the second", *again.TurnCount)
 		}
 		forked := l.run("--fork", s.UnifiedID, "another way")
@@ -131,7 +131,7 @@ func TestSessions(t *testing.T) {
 			return
 		}
 		forked.completed(t)
-		fork := answer[adapter.Session](l, "sessions", "show", k.name+":"+forked.result.SessionID)
+		fork := answer[history.Session](l, "sessions", "show", k.name+":"+forked.result.SessionID)
 		if fork.ForkedFrom != s.SessionID || *fork.TurnCount != 3 || fork.Messages[0].Content != "remember the quokka" {
 			t.Errorf("the fork has %d turns, is forked from %q, and begins with %q", *fork.TurnCount, fork.ForkedFrom, fork.Messages[0].Content)
 		}

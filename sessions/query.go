@@ -5,7 +5,7 @@ package sessions
 import (
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 )
 
 // Sort is a sort key.
@@ -37,9 +37,9 @@ type Query struct {
 
 // Listing is the answer to a query.
 type Listing struct {
-	Sessions []adapter.SessionSummary `json:"sessions"`
-	Total    int                      `json:"total"` // before the limit is applied
-	Problems []adapter.SessionProblem `json:"problems,omitempty"`
+	Sessions []history.Summary `json:"sessions"`
+	Total    int               `json:"total"` // before the limit is applied
+	Problems []history.Problem `json:"problems,omitempty"`
 }
 
 // SearchQuery is a query with a text. It can also sort by relevance, which is the default.
@@ -50,22 +50,22 @@ type SearchQuery struct {
 
 // Hit is a session that contains the text.
 type Hit struct {
-	adapter.SessionSummary
+	history.Summary
 	RelevanceScore float64 `json:"relevanceScore"`
 	Matches        int     `json:"matches"` // messages that contain the text
 	// Snippet is the first match, on one line. Message is the index of its message, -1 for the title or a
 	// sub-agent.
-	Snippet string              `json:"snippet"`
-	Role    adapter.MessageRole `json:"role,omitempty"`
-	Message int                 `json:"messageIndex"`
+	Snippet string       `json:"snippet"`
+	Role    history.Role `json:"role,omitempty"`
+	Message int          `json:"messageIndex"`
 }
 
 // SearchResult is the answer to a search.
 type SearchResult struct {
-	Hits     []Hit                    `json:"sessions"`
-	Total    int                      `json:"total"`    // before the limit is applied
-	Searched int                      `json:"searched"` // sessions searched
-	Problems []adapter.SessionProblem `json:"problems,omitempty"`
+	Hits     []Hit             `json:"sessions"`
+	Total    int               `json:"total"`    // before the limit is applied
+	Searched int               `json:"searched"` // sessions searched
+	Problems []history.Problem `json:"problems,omitempty"`
 }
 
 // Change says how a message differs.
@@ -81,22 +81,22 @@ const (
 
 // Operation is one step from one session to the other. Indexes count messages; -1 means none.
 type Operation struct {
-	Type     Change                  `json:"type"`
-	IndexA   int                     `json:"indexA"`
-	IndexB   int                     `json:"indexB"`
-	MessageA *adapter.SessionMessage `json:"messageA,omitempty"`
-	MessageB *adapter.SessionMessage `json:"messageB,omitempty"`
+	Type     Change           `json:"type"`
+	IndexA   int              `json:"indexA"`
+	IndexB   int              `json:"indexB"`
+	MessageA *history.Message `json:"messageA,omitempty"`
+	MessageB *history.Message `json:"messageB,omitempty"`
 }
 
 // Difference lists the steps that turn session A into session B.
 type Difference struct {
-	A          adapter.SessionSummary `json:"a"`
-	B          adapter.SessionSummary `json:"b"`
-	Operations []Operation            `json:"operations"`
-	Added      int                    `json:"added"`
-	Removed    int                    `json:"removed"`
-	Modified   int                    `json:"modified"`
-	Unchanged  int                    `json:"unchanged"`
+	A          history.Summary `json:"a"`
+	B          history.Summary `json:"b"`
+	Operations []Operation     `json:"operations"`
+	Added      int             `json:"added"`
+	Removed    int             `json:"removed"`
+	Modified   int             `json:"modified"`
+	Unchanged  int             `json:"unchanged"`
 }
 
 // Format is an export format.

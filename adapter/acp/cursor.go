@@ -4,6 +4,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 func cursor() acpagent.Agent {
@@ -24,20 +25,20 @@ func cursor() acpagent.Agent {
 
 // cursorConfig describes Cursor's settings (https://cursor.com/docs/cli/reference/configuration) and MCP servers
 // (https://cursor.com/docs/mcp). A project has permissions and servers only.
-func cursorConfig() adapter.ConfigSchema {
+func cursorConfig() settings.Schema {
 	const servers = "mcp"
-	return adapter.NewConfigSchema("cursor", "", []adapter.ConfigFile{
-		{Scope: adapter.ScopeGlobal, Path: "~/.cursor/cli-config.json", Moved: "$CURSOR_CONFIG_DIR/cli-config.json", Format: "json"},
-		{Scope: adapter.ScopeProject, Path: ".cursor/cli.json", Format: "json"},
-		{ID: servers, Scope: adapter.ScopeGlobal, Path: "~/.cursor/mcp.json", Format: "json"},
-		{ID: servers, Scope: adapter.ScopeProject, Path: ".cursor/mcp.json", Format: "json"},
-	}, &adapter.MCPShape{Kinds: []adapter.MCPKind{
+	return settings.NewSchema("cursor", "", []settings.File{
+		{Scope: settings.Global, Path: "~/.cursor/cli-config.json", Moved: "$CURSOR_CONFIG_DIR/cli-config.json", Format: "json"},
+		{Scope: settings.Project, Path: ".cursor/cli.json", Format: "json"},
+		{ID: servers, Scope: settings.Global, Path: "~/.cursor/mcp.json", Format: "json"},
+		{ID: servers, Scope: settings.Project, Path: ".cursor/mcp.json", Format: "json"},
+	}, &settings.MCPShape{Kinds: []settings.MCPKind{
 		{Transport: execution.MCPStdio}, {Transport: execution.MCPStreamableHTTP, URL: "url", Headers: "headers"},
-	}}, []adapter.ConfigField{
-		{Path: "allowedCommands", Label: "Allowed", Type: adapter.TypeStringList, Normalized: true, Native: "permissions.allow", Scope: adapter.ScopeBoth, Description: "rules of tool calls that need no permission"},
-		{Path: "deniedCommands", Label: "Denied", Type: adapter.TypeStringList, Normalized: true, Native: "permissions.deny", Scope: adapter.ScopeBoth, Description: "rules of tool calls that are refused"},
-		{Path: "mcpServers", Label: "MCP servers", Type: adapter.TypeMCPServers, Normalized: true, Native: "mcpServers", File: servers, Scope: adapter.ScopeBoth, Description: "MCP servers by name"},
-		{Path: "editor.vimMode", Type: adapter.TypeBoolean, Native: "editor.vimMode", Scope: adapter.ScopeGlobal, Default: false, Description: "Vim keys"},
-		{Path: "version", Type: adapter.TypeInteger, Native: "version", Scope: adapter.ScopeGlobal, Description: "version of the file's form"},
+	}}, []settings.Field{
+		{Path: "allowedCommands", Label: "Allowed", Type: settings.TypeStringList, Normalized: true, Native: "permissions.allow", Scope: settings.Both, Description: "rules of tool calls that need no permission"},
+		{Path: "deniedCommands", Label: "Denied", Type: settings.TypeStringList, Normalized: true, Native: "permissions.deny", Scope: settings.Both, Description: "rules of tool calls that are refused"},
+		{Path: "mcpServers", Label: "MCP servers", Type: settings.TypeMCPServers, Normalized: true, Native: "mcpServers", File: servers, Scope: settings.Both, Description: "MCP servers by name"},
+		{Path: "editor.vimMode", Type: settings.TypeBoolean, Native: "editor.vimMode", Scope: settings.Global, Default: false, Description: "Vim keys"},
+		{Path: "version", Type: settings.TypeInteger, Native: "version", Scope: settings.Global, Description: "version of the file's form"},
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/agentconfig"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 // dir/project a project; {project} in their texts stands for its path. The values read from them are compared with
 // dir/config.golden, which -update or UPDATE_GOLDEN=1 rewrites. Then every field is set, read and removed, and a
 // server of every kind is added and removed; everything else must stay unchanged.
-func Config(t *testing.T, schema adapter.ConfigSchema, dir string) {
+func Config(t *testing.T, schema settings.Schema, dir string) {
 	t.Helper()
 	files := configFiles(t, dir)
 	load := func(files fstest.MapFS) *agentconfig.Config {
@@ -75,10 +76,10 @@ func Config(t *testing.T, schema adapter.ConfigSchema, dir string) {
 		return load(next)
 	}
 	for _, field := range schema.Fields {
-		if field.Type == adapter.TypeMCPServers {
+		if field.Type == settings.TypeMCPServers {
 			continue
 		}
-		for _, scope := range adapter.ConfigScopes {
+		for _, scope := range settings.Scopes {
 			t.Run(field.Path+" "+string(scope), func(t *testing.T) { configField(t, c, field, scope, apply) })
 		}
 	}
@@ -88,7 +89,7 @@ func Config(t *testing.T, schema adapter.ConfigSchema, dir string) {
 		{Name: "added-http", Transport: execution.MCPStreamableHTTP, URL: "https://example.com/mcp", Headers: map[string]string{"X-A": "b"}},
 		{Name: "added_sse", Transport: execution.MCPSSE, URL: "https://example.com/sse", Headers: map[string]string{"X-A": "b"}},
 	} {
-		for _, scope := range adapter.ConfigScopes {
+		for _, scope := range settings.Scopes {
 			if schema.MCP == nil {
 				break
 			}
@@ -97,7 +98,7 @@ func Config(t *testing.T, schema adapter.ConfigSchema, dir string) {
 	}
 }
 
-func configField(t *testing.T, c *agentconfig.Config, field adapter.ConfigField, scope adapter.ConfigScope, apply func(...agentconfig.Change) *agentconfig.Config) {
+func configField(t *testing.T, c *agentconfig.Config, field settings.Field, scope settings.Scope, apply func(...agentconfig.Change) *agentconfig.Config) {
 	target, err := c.Resolve(field.Path)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +146,7 @@ func configField(t *testing.T, c *agentconfig.Config, field adapter.ConfigField,
 	}
 }
 
-func configServer(t *testing.T, c *agentconfig.Config, m execution.MCPServer, scope adapter.ConfigScope, apply func(...agentconfig.Change) *agentconfig.Config) {
+func configServer(t *testing.T, c *agentconfig.Config, m execution.MCPServer, scope settings.Scope, apply func(...agentconfig.Change) *agentconfig.Config) {
 	ch, err := c.AddMCPServer(m, scope)
 	if execution.CodeOf(err) == execution.CodeCapability {
 		t.Skip(err)
@@ -188,24 +189,24 @@ func configServer(t *testing.T, c *agentconfig.Config, m execution.MCPServer, sc
 }
 
 // sample returns a value for a field, and the file's value then.
-func sample(f adapter.ConfigField) (value, native any) {
+func sample(f settings.Field) (value, native any) {
 	switch f.Type {
-	case adapter.TypeEnum:
+	case settings.TypeEnum:
 		if len(f.Values) > 0 {
 			return f.Values[0].Value, f.Values[0].Native
 		}
 		return f.Enum[0], f.Enum[0]
-	case adapter.TypeBoolean:
+	case settings.TypeBoolean:
 		return true, true
-	case adapter.TypeNumber, adapter.TypeInteger:
+	case settings.TypeNumber, settings.TypeInteger:
 		n := 3.0
 		if f.Max != nil && n > *f.Max {
 			n = *f.Max
 		}
 		return n, n
-	case adapter.TypeStringList:
+	case settings.TypeStringList:
 		return []any{"one", `t"w"o`}, nil
-	case adapter.TypeObject:
+	case settings.TypeObject:
 		return map[string]any{"A.B": "c"}, nil
 	}
 	return `te"xt`, nil

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/internal/base/sqlitefile"
 )
 
@@ -156,7 +157,7 @@ func (s DatabaseSubject) records(t *testing.T, h adapter.Host) []byte {
 				t.Fatal(e.Name(), err)
 			}
 			fmt.Fprintf(&out, "# %s\n", e.Name())
-			s.Adapter.NewUsageScanner(t.Context(), h, adapter.UsageFile{Root: store.Root, Rel: e.Name()}).Scan(text, true, func(r *adapter.UsageRecord) {
+			s.Adapter.NewUsageScanner(t.Context(), h, history.UsageFile{Root: store.Root, Rel: e.Name()}).Scan(text, true, func(r *history.UsageRecord) {
 				line, err := json.Marshal(r)
 				if err != nil || min(r.Input, r.Output, r.Thinking, r.CacheRead, r.CacheWrite, r.Time) < 0 {
 					t.Errorf("%+v %v", r, err)
@@ -244,7 +245,7 @@ func (s DatabaseSubject) badRows(t *testing.T) {
 					if _, err := json.Marshal(session); err != nil || session.Usage == nil || session.Usage.Input < 0 {
 						t.Errorf("%v %+v", err, session.Usage)
 					}
-					if value == "'}{'" && strings.Contains(column, "data") && !slices.ContainsFunc(session.Problems, func(p adapter.SessionProblem) bool {
+					if value == "'}{'" && strings.Contains(column, "data") && !slices.ContainsFunc(session.Problems, func(p history.Problem) bool {
 						return p.Path == f.Path && strings.Contains(p.Message, "not a JSON object")
 					}) {
 						t.Errorf("problems: %v", session.Problems)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Commands are the outcomes of an agent's plugin commands by their arguments, joined with spaces; the zero outcome
@@ -68,13 +69,13 @@ func (c Commands) Host(ran *[]string) adapter.Host {
 // installed.
 func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 	ctx := t.Context()
-	agree := adapter.PluginOptions{Consent: true}
+	agree := settings.PluginOptions{Consent: true}
 	each := func(t *testing.T, h adapter.Host, check func(t *testing.T, what string, err error)) {
 		_, err := a.ListPlugins(ctx, h)
 		check(t, "list", err)
 		_, err = a.InstallPlugin(ctx, h, "some", agree)
 		check(t, "install", err)
-		check(t, "uninstall", a.UninstallPlugin(ctx, h, "some", adapter.PluginOptions{}))
+		check(t, "uninstall", a.UninstallPlugin(ctx, h, "some", settings.PluginOptions{}))
 		if s, ok := a.(adapter.PluginSearcher); ok {
 			_, err := s.SearchPlugins(ctx, h, "")
 			check(t, "search", err)
@@ -114,7 +115,7 @@ func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 		if _, err := a.ListPlugins(gone, h); !errors.Is(err, context.Canceled) {
 			t.Errorf("list: %v", err)
 		}
-		if err := a.UninstallPlugin(gone, h, "some", adapter.PluginOptions{}); !errors.Is(err, context.Canceled) {
+		if err := a.UninstallPlugin(gone, h, "some", settings.PluginOptions{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("uninstall: %v", err)
 		}
 	})
@@ -125,7 +126,7 @@ func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 			if _, err := a.InstallPlugin(ctx, h, id, agree); execution.CodeOf(err) != execution.CodeValidation {
 				t.Errorf("install %.20q: %v", id, err)
 			}
-			if err := a.UninstallPlugin(ctx, h, id, adapter.PluginOptions{}); execution.CodeOf(err) != execution.CodeValidation {
+			if err := a.UninstallPlugin(ctx, h, id, settings.PluginOptions{}); execution.CodeOf(err) != execution.CodeValidation {
 				t.Errorf("uninstall %.20q: %v", id, err)
 			}
 			if len(ran) > 0 {
@@ -134,13 +135,13 @@ func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 		}
 		const odd = "a; touch b $(c) `d` 'e' && f"
 		var ran []string
-		_ = a.UninstallPlugin(ctx, Commands{}.Host(&ran), odd, adapter.PluginOptions{})
+		_ = a.UninstallPlugin(ctx, Commands{}.Host(&ran), odd, settings.PluginOptions{})
 		if !slices.ContainsFunc(ran, func(line string) bool { return strings.HasSuffix(line, " "+odd) }) {
 			t.Errorf("%q does not reach the program as it is: %q", odd, ran)
 		}
 	})
 	t.Run("unsupported", func(t *testing.T) {
-		for name, o := range map[string]adapter.PluginOptions{"project": {Consent: true, Scope: adapter.ScopeProject, Dir: "/work"}, "version": {Consent: true, Version: "1.2"}} {
+		for name, o := range map[string]settings.PluginOptions{"project": {Consent: true, Scope: settings.Project, Dir: "/work"}, "version": {Consent: true, Version: "1.2"}} {
 			var ran []string
 			_, err := a.InstallPlugin(ctx, recorded.Host(&ran), "some", o)
 			switch {
@@ -164,7 +165,7 @@ func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 			t.Fatal(list, err)
 		}
 		p := list[0]
-		if same, err := s.SwitchPlugin(ctx, h, p.PluginID, p.Enabled, adapter.PluginOptions{Scope: p.Scope}); err != nil || same != p {
+		if same, err := s.SwitchPlugin(ctx, h, p.PluginID, p.Enabled, settings.PluginOptions{Scope: p.Scope}); err != nil || same != p {
 			t.Errorf("as it is already: %+v, %v", same, err)
 		}
 		run := h.Spawn
@@ -174,7 +175,7 @@ func Plugins(t *testing.T, a adapter.PluginManager, recorded Commands) {
 			}
 			return adapter.SpawnOutcome{Stdout: "done, surely"}, nil
 		}
-		if _, err := s.SwitchPlugin(ctx, h, p.PluginID, !p.Enabled, adapter.PluginOptions{Scope: p.Scope}); execution.CodeOf(err) != execution.CodePlugin || !strings.Contains(err.Error(), "surely") {
+		if _, err := s.SwitchPlugin(ctx, h, p.PluginID, !p.Enabled, settings.PluginOptions{Scope: p.Scope}); execution.CodeOf(err) != execution.CodePlugin || !strings.Contains(err.Error(), "surely") {
 			t.Errorf("no effect: %v", err)
 		}
 	})

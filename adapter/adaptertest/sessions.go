@@ -16,6 +16,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 // SessionSubject is a store to test against the contract of adapter.SessionStore.
@@ -59,7 +60,7 @@ func Sessions(t *testing.T, s SessionSubject) {
 	t.Run("bad files", func(t *testing.T) { s.badFiles(t, home) })
 }
 
-func (s SessionSubject) list(t *testing.T, h adapter.Host) []adapter.SessionFile {
+func (s SessionSubject) list(t *testing.T, h adapter.Host) []history.File {
 	t.Helper()
 	files, problems := s.Store.ListSessions(t.Context(), h)
 	if len(problems) > 0 {
@@ -126,10 +127,10 @@ func firstDifference(want, got []byte) string {
 }
 
 // checkSession checks a session for consistency.
-func checkSession(t *testing.T, s adapter.Session) {
+func checkSession(t *testing.T, s history.Session) {
 	t.Helper()
 	if s.Agent == "" || s.SessionID == "" || s.UnifiedID != s.Agent+":"+s.SessionID || s.Tags == nil || s.TurnCount == nil || s.MessageCount == nil || s.Usage == nil {
-		t.Errorf("the summary is incomplete: %+v", s.SessionSummary)
+		t.Errorf("the summary is incomplete: %+v", s.Summary)
 	}
 	if s.UpdatedAt.Before(s.CreatedAt) {
 		t.Errorf("updated at %v, created at %v", s.UpdatedAt, s.CreatedAt)
@@ -137,8 +138,8 @@ func checkSession(t *testing.T, s adapter.Session) {
 	calls := map[string]string{}
 	for i, m := range s.Messages {
 		switch m.Role {
-		case adapter.RoleUser, adapter.RoleAssistant, adapter.RoleSystem:
-		case adapter.RoleTool:
+		case history.RoleUser, history.RoleAssistant, history.RoleSystem:
+		case history.RoleTool:
 			if m.ToolResult == nil {
 				t.Errorf("message %d is of a tool and has no result", i)
 			}
@@ -231,7 +232,7 @@ func (s SessionSubject) summaries(t *testing.T, home string) {
 			t.Fatal(err)
 		}
 		a, _ := json.Marshal(short)
-		b, _ := json.Marshal(whole.SessionSummary)
+		b, _ := json.Marshal(whole.Summary)
 		if !bytes.Equal(a, b) {
 			t.Errorf("the summary is\n%s\nand the session is\n%s", a, b)
 		}
@@ -294,13 +295,13 @@ func (s SessionSubject) events(t *testing.T, home string) {
 		for _, m := range session.Messages {
 			wantCalls += len(m.ToolCalls)
 			switch m.Role {
-			case adapter.RoleAssistant:
+			case history.RoleAssistant:
 				if m.Content != "" {
 					wantSaid = append(wantSaid, m.Content)
 				}
-			case adapter.RoleUser:
+			case history.RoleUser:
 				wantPrompts = append(wantPrompts, m.Content)
-			case adapter.RoleTool:
+			case history.RoleTool:
 				wantResults++
 			}
 		}

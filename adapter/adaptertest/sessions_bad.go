@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 )
 
 // damage is a way to damage one session file. The reported problem must contain says, and always the path.
@@ -100,7 +101,7 @@ func (s SessionSubject) badFiles(t *testing.T, home string) {
 	t.Run("unreadable", func(t *testing.T) { s.unreadable(t, home) })
 }
 
-func (s SessionSubject) badFile(t *testing.T, h adapter.Host, f adapter.SessionFile, d damage, want int) {
+func (s SessionSubject) badFile(t *testing.T, h adapter.Host, f history.File, d damage, want int) {
 	text, err := os.ReadFile(f.Path)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +113,7 @@ func (s SessionSubject) badFile(t *testing.T, h adapter.Host, f adapter.SessionF
 		}
 	}()
 	files, _ := s.Store.ListSessions(t.Context(), h)
-	var now *adapter.SessionFile
+	var now *history.File
 	for i := range files {
 		if files[i].Path == f.Path {
 			now = &files[i]
@@ -145,7 +146,7 @@ func (s SessionSubject) badFile(t *testing.T, h adapter.Host, f adapter.SessionF
 		t.Errorf("read: %v; summarize: %v", err, summaryErr)
 	}
 	if session.Path != f.Path || session.SessionID == "" || session.UpdatedAt.IsZero() {
-		t.Errorf("the session is %+v", session.SessionSummary)
+		t.Errorf("the session is %+v", session.Summary)
 	}
 	told := ""
 	for _, p := range session.Problems {

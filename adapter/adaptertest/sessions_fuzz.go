@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 // FuzzSessions feeds a store's decoder with arbitrary bytes of one file: nothing panics, the result can be encoded,
@@ -39,7 +40,7 @@ func FuzzSessions(f *testing.F, s SessionSubject, file, id string) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		h := adapter.Host{FS: fstest.MapFS{"home/" + file: &fstest.MapFile{Data: text, ModTime: time.UnixMilli(1)}}, Home: "/home", Platform: "linux",
 			Getenv: func(string) string { return "" }}
-		one := adapter.SessionFile{Agent: "agent", ID: id, Path: "/home/" + file, Size: int64(len(text)), ModTime: time.UnixMilli(1)}
+		one := history.File{Agent: "agent", ID: id, Path: "/home/" + file, Size: int64(len(text)), ModTime: time.UnixMilli(1)}
 		session, err := s.Store.ReadSession(t.Context(), h, one)
 		if err != nil {
 			t.Fatalf("read: %v", err)

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 )
 
 // SessionsIn reads all sessions of a store with these files, given by path below the home directory.
-func SessionsIn(t *testing.T, store adapter.SessionStore, files map[string]string) (map[string]adapter.Session, []adapter.SessionProblem) {
+func SessionsIn(t *testing.T, store adapter.SessionStore, files map[string]string) (map[string]history.Session, []history.Problem) {
 	t.Helper()
 	disk := fstest.MapFS{}
 	for path, text := range files {
@@ -19,15 +20,15 @@ func SessionsIn(t *testing.T, store adapter.SessionStore, files map[string]strin
 	}
 	h := adapter.Host{FS: disk, Home: "/home", Platform: "linux", Getenv: func(string) string { return "" }}
 	list, problems := store.ListSessions(t.Context(), h)
-	sessions := map[string]adapter.Session{}
+	sessions := map[string]history.Session{}
 	for _, f := range list {
 		s, err := store.ReadSession(t.Context(), h, f)
 		if err != nil {
-			s.Problems = append(s.Problems, adapter.SessionProblem{Path: f.Path, Message: err.Error()})
+			s.Problems = append(s.Problems, history.Problem{Path: f.Path, Message: err.Error()})
 		}
 		short, err := store.SummarizeSession(t.Context(), h, f)
 		if err == nil && (short.SessionID != s.SessionID || short.Title != s.Title || short.Model != s.Model || short.ForkedFrom != s.ForkedFrom || short.Parent != s.Parent) {
-			t.Errorf("the summary is %+v, the session %+v", short, s.SessionSummary)
+			t.Errorf("the summary is %+v, the session %+v", short, s.Summary)
 		}
 		sessions[s.SessionID] = s
 	}
@@ -35,9 +36,9 @@ func SessionsIn(t *testing.T, store adapter.SessionStore, files map[string]strin
 }
 
 // Transcript formats a session with one line per message, for tests.
-func Transcript(s adapter.Session) string {
+func Transcript(s history.Session) string {
 	var b strings.Builder
-	write := func(indent string, messages []adapter.SessionMessage) {
+	write := func(indent string, messages []history.Message) {
 		for _, m := range messages {
 			fmt.Fprintf(&b, "%s%s: %s", indent, m.Role, m.Content)
 			if m.Thinking != "" {
@@ -75,7 +76,7 @@ type SessionCase struct {
 	Files map[string]string
 	ID    string // the session to check
 	Want  string // its Transcript
-	Check func(t *testing.T, s adapter.Session)
+	Check func(t *testing.T, s history.Session)
 }
 
 // SessionCases reads the sessions of each case.

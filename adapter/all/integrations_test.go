@@ -13,6 +13,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // TestIntegrations holds what every built-in adapter declares beside its runs against the golden in its testdata.
@@ -86,7 +87,7 @@ func changedLines(want, got string) string {
 	return b.String()
 }
 
-var scopes = []adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject}
+var scopes = []settings.Scope{settings.Global, settings.Project}
 
 func bare() adapter.Host {
 	return adapter.Host{Getenv: func(string) string { return "" }, Home: "/home/ann", Platform: "linux"}
@@ -107,7 +108,7 @@ func writeFolders(t *testing.T, b *bytes.Buffer, k adapter.SkillKeeper) {
 	for _, scope := range scopes {
 		for _, f := range []struct {
 			name string
-			find func(adapter.Host, adapter.ConfigScope, string) (adapter.Folder, bool)
+			find func(adapter.Host, settings.Scope, string) (settings.Folder, bool)
 		}{{"skills", k.SkillFolder}, {"sub-agents", k.SubagentFolder}} {
 			if folder, ok := f.find(bare(), scope, "/work"); ok {
 				row(t, b, fmt.Sprintf("%s %s", f.name, scope), folder)
@@ -124,7 +125,7 @@ func writeHooks(t *testing.T, b *bytes.Buffer, n adapter.NativeHooks) {
 	for _, e := range n.Hooks() {
 		row(t, b, "hook", e)
 		answer := func(name string, res execution.HookResult) { row(t, b, "  "+name, n.AnswerHook(e.Name, res)) }
-		place := func(scope adapter.ConfigScope) {
+		place := func(scope settings.Scope) {
 			p := n.PlaceHook(bare(), scope, "/work", e.Name, "it's here hooks handle")
 			review := p.Review
 			p.Review = nil
@@ -133,13 +134,13 @@ func writeHooks(t *testing.T, b *bytes.Buffer, n adapter.NativeHooks) {
 				row(t, b, "  review", []any{review.File, review.Format, review.Path(1), review.Value})
 			}
 		}
-		place(adapter.ScopeGlobal)
+		place(settings.Global)
 		answer("deny", deny)
 		answer("modify", modify)
 		if e.Event != execution.HookPreToolUse {
 			continue
 		}
-		place(adapter.ScopeProject)
+		place(settings.Project)
 		answer("deny without a reason", execution.HookResult{Decision: execution.HookDeny})
 		answer("allow", execution.HookResult{Decision: execution.HookAllow})
 		answer("allow with output", execution.HookResult{Decision: execution.HookAllow, Stdout: "note"})
@@ -154,18 +155,18 @@ func writePlugins(t *testing.T, b *bytes.Buffer, p adapter.PluginManager, name s
 		t.Errorf("plugins, %s: %v, %v", name, list, err)
 	}
 	row(t, b, "plugins "+name, list)
-	_, _ = p.InstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{Consent: true}) // only the commands matter
-	_, refused := p.InstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{})
-	_ = p.UninstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{})
-	project := adapter.PluginOptions{Consent: true, Scope: adapter.ScopeProject, Dir: "/work"}
+	_, _ = p.InstallPlugin(t.Context(), h, "ID", settings.PluginOptions{Consent: true}) // only the commands matter
+	_, refused := p.InstallPlugin(t.Context(), h, "ID", settings.PluginOptions{})
+	_ = p.UninstallPlugin(t.Context(), h, "ID", settings.PluginOptions{})
+	project := settings.PluginOptions{Consent: true, Scope: settings.Project, Dir: "/work"}
 	_, _ = p.InstallPlugin(t.Context(), h, "PROJECT", project)
-	_, _ = p.InstallPlugin(t.Context(), h, "ID", adapter.PluginOptions{Consent: true, Version: "1.2"})
+	_, _ = p.InstallPlugin(t.Context(), h, "ID", settings.PluginOptions{Consent: true, Version: "1.2"})
 	if u, ok := p.(adapter.PluginUpdater); ok {
-		_, _ = u.UpdatePlugin(t.Context(), h, "ID", adapter.PluginOptions{})
+		_, _ = u.UpdatePlugin(t.Context(), h, "ID", settings.PluginOptions{})
 	}
 	if s, ok := p.(adapter.PluginSwitcher); ok {
-		_, _ = s.SwitchPlugin(t.Context(), h, "ID", true, adapter.PluginOptions{})
-		_, _ = s.SwitchPlugin(t.Context(), h, "ID", false, adapter.PluginOptions{})
+		_, _ = s.SwitchPlugin(t.Context(), h, "ID", true, settings.PluginOptions{})
+		_, _ = s.SwitchPlugin(t.Context(), h, "ID", false, settings.PluginOptions{})
 	}
 	row(t, b, "  commands", ran)
 	row(t, b, "  without consent", execution.CodeOf(refused))
@@ -196,7 +197,7 @@ func testHooks(t *testing.T, a adapter.NativeHooks, dir string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, ok := adapter.FindHook(a.Hooks(), event); !ok {
+			if _, ok := settings.FindHook(a.Hooks(), event); !ok {
 				t.Errorf("the event is not listed")
 			}
 			call, err := a.ReadHook(event, payload)

@@ -3,10 +3,10 @@ package claude
 import (
 	"encoding/json"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const preToolUse = "PreToolUse"
@@ -17,9 +17,9 @@ const preToolUse = "PreToolUse"
 var hooks = declared.HookTable{
 	Tool: preToolUse, File: "settings.json", Format: "json", Specific: true,
 	// A failure of a blocking command counts as a denial.
-	Group: func(e adapter.NativeHook, command string) any {
+	Group: func(e settings.Hook, command string) any {
 		c := map[string]any{"type": "command", "command": command, "timeout": 600}
-		if e.Blocking && e.Direction == adapter.HookBefore {
+		if e.Blocking && e.Direction == settings.HookBefore {
 			c["onFailure"] = "block"
 		}
 		return map[string]any{"matcher": "*", "hooks": []any{c}}
@@ -31,19 +31,19 @@ var hooks = declared.HookTable{
 		return map[string]any{"permissionDecision": "deny", "permissionDecisionReason": why}
 	},
 	Modified: func(input json.RawMessage) map[string]any { return map[string]any{"updatedInput": input} },
-	Events: []adapter.NativeHook{
-		{Name: preToolUse, Event: execution.HookPreToolUse, Direction: adapter.HookBefore, Blocking: true},
-		{Name: "PermissionRequest", Direction: adapter.HookBefore, Blocking: true},
-		{Name: "PostToolUse", Event: execution.HookPostToolUse, Direction: adapter.HookAfter},
-		{Name: "PostToolUseFailure", Direction: adapter.HookAfter},
-		{Name: "UserPromptSubmit", Event: execution.HookUserPromptSubmit, Direction: adapter.HookBefore, Blocking: true},
-		{Name: "SessionStart", Event: execution.HookSessionStart, Direction: adapter.HookBeside},
-		{Name: "SessionEnd", Event: execution.HookSessionEnd, Direction: adapter.HookBeside},
-		{Name: "Stop", Event: execution.HookStop, Direction: adapter.HookBeside, Blocking: true},
-		{Name: "SubagentStart", Direction: adapter.HookBeside},
-		{Name: "SubagentStop", Direction: adapter.HookBeside, Blocking: true},
-		{Name: "Notification", Direction: adapter.HookBeside},
-		{Name: "PreCompact", Direction: adapter.HookBefore},
+	Events: []settings.Hook{
+		{Name: preToolUse, Event: execution.HookPreToolUse, Direction: settings.HookBefore, Blocking: true},
+		{Name: "PermissionRequest", Direction: settings.HookBefore, Blocking: true},
+		{Name: "PostToolUse", Event: execution.HookPostToolUse, Direction: settings.HookAfter},
+		{Name: "PostToolUseFailure", Direction: settings.HookAfter},
+		{Name: "UserPromptSubmit", Event: execution.HookUserPromptSubmit, Direction: settings.HookBefore, Blocking: true},
+		{Name: "SessionStart", Event: execution.HookSessionStart, Direction: settings.HookBeside},
+		{Name: "SessionEnd", Event: execution.HookSessionEnd, Direction: settings.HookBeside},
+		{Name: "Stop", Event: execution.HookStop, Direction: settings.HookBeside, Blocking: true},
+		{Name: "SubagentStart", Direction: settings.HookBeside},
+		{Name: "SubagentStop", Direction: settings.HookBeside, Blocking: true},
+		{Name: "Notification", Direction: settings.HookBeside},
+		{Name: "PreCompact", Direction: settings.HookBefore},
 	},
 }
 

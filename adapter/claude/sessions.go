@@ -6,6 +6,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/history"
 )
 
 var _ adapter.SessionStore = Adapter{}
@@ -43,7 +44,7 @@ func listSessions(l *sessionfile.Lister) {
 			if !ok || id == "" {
 				continue
 			}
-			f := adapter.SessionFile{ID: id}
+			f := history.File{ID: id}
 			if folders[id] {
 				f.Parts = l.Parts(l.Dir(filepath.Join(e.Path[:len(e.Path)-len(".jsonl")], "subagents")))
 			}

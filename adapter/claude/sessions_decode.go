@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/adapter/kit/streamjson"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -169,7 +169,7 @@ func (d *sessionDecoder) user(c *sessionfile.Conversation, v *recordForm) {
 	}
 	meta, _ := v.IsMeta.Bool()
 	summary, _ := v.IsCompactSummary.Bool()
-	var m *adapter.SessionMessage
+	var m *history.Message
 	if meta || summary || isNote(text) {
 		m = c.Note(uuid, text, at)
 	} else {
@@ -180,7 +180,7 @@ func (d *sessionDecoder) user(c *sessionfile.Conversation, v *recordForm) {
 
 func (d *sessionDecoder) assistant(c *sessionfile.Conversation, v *recordForm) {
 	uuid := v.UUID.Str()
-	m := c.Message(cmp.Or(v.Message.ID.Str(), uuid), adapter.RoleAssistant, sessionfile.Time(v.Timestamp))
+	m := c.Message(cmp.Or(v.Message.ID.Str(), uuid), history.RoleAssistant, sessionfile.Time(v.Timestamp))
 	c.Link(uuid, parentOf(v), m, true)
 	if model := v.Message.Model.Str(); model != "" && model != "<synthetic>" {
 		m.Model = model
@@ -224,7 +224,7 @@ func (d *sessionDecoder) assistant(c *sessionfile.Conversation, v *recordForm) {
 // attachment handles what Claude adds to the conversation, including messages that were typed while it worked.
 func (d *sessionDecoder) attachment(c *sessionfile.Conversation, v *recordForm) {
 	uuid := v.UUID.Str()
-	var m *adapter.SessionMessage
+	var m *history.Message
 	if a := v.Attachment; a.Get("type").IsStr("queued_command") {
 		text := sessionfile.Text(a.Get("prompt"))
 		switch {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -15,7 +16,7 @@ var _ adapter.UsageLog = Adapter{}
 
 // UsageStores returns the project folders of the configuration directory. Without CLAUDE_CONFIG_DIR, which may list
 // several separated by commas, earlier versions kept them below the XDG directory.
-func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
+func (Adapter) UsageStores(h adapter.Host) []history.UsageStore {
 	var dirs []string
 	for dir := range strings.SplitSeq(h.Getenv("CLAUDE_CONFIG_DIR"), ",") {
 		if dir = strings.TrimSpace(dir); path.IsAbs(strings.ReplaceAll(dir, `\`, "/")) || strings.Contains(dir, ":") {
@@ -29,9 +30,9 @@ func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 		}
 		dirs = []string{path.Join(h.Home, ".claude"), path.Join(xdg, "claude")}
 	}
-	stores := make([]adapter.UsageStore, 0, len(dirs))
+	stores := make([]history.UsageStore, 0, len(dirs))
 	for _, dir := range dirs {
-		stores = append(stores, adapter.UsageStore{Root: path.Join(dir, "projects"),
+		stores = append(stores, history.UsageStore{Root: path.Join(dir, "projects"),
 			Match: func(rel string) bool { return strings.HasSuffix(rel, ".jsonl") }})
 	}
 	return stores
@@ -41,7 +42,7 @@ func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 func (Adapter) UsageVersion() int { return 2 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
 	session := strings.TrimSuffix(path.Base(f.Rel), ".jsonl")
 	return usagescan.New(&usageLog{session: session})
 }
@@ -52,7 +53,7 @@ func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.Usag
 type usageLog struct {
 	session string // for lines without one
 	names   usagescan.Names
-	rec     adapter.UsageRecord
+	rec     history.UsageRecord
 	mem     usageMemory
 }
 
@@ -102,7 +103,7 @@ type usageLineForm struct {
 
 var usageLineShape jsonscan.Shape[usageLineForm]
 
-func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+func (l *usageLog) Line(line []byte, give func(*history.UsageRecord)) bool {
 	var f usageLineForm
 	if !usageLineShape.Into(line, &f) {
 		return false
@@ -131,8 +132,8 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	return true
 }
 
-func (l *usageLog) call(f *usageLineForm, give func(*adapter.UsageRecord)) {
-	l.rec = adapter.UsageRecord{Time: usagescan.Millis(f.Timestamp), Model: l.names.Of(f.Message.Model),
+func (l *usageLog) call(f *usageLineForm, give func(*history.UsageRecord)) {
+	l.rec = history.UsageRecord{Time: usagescan.Millis(f.Timestamp), Model: l.names.Of(f.Message.Model),
 		Session: l.names.Of(f.SessionID), Project: l.names.Of(f.Cwd)}
 	r := &l.rec
 	if r.Time == 0 {
@@ -190,13 +191,13 @@ type iterationForm struct {
 var iterationShape jsonscan.Shape[iterationForm]
 
 // advice are calls of another model inside a call, whose tokens the call's own exclude.
-func (l *usageLog) advice(iterations jsonscan.Value, of adapter.UsageRecord, id, request []byte, give func(*adapter.UsageRecord)) {
+func (l *usageLog) advice(iterations jsonscan.Value, of history.UsageRecord, id, request []byte, give func(*history.UsageRecord)) {
 	iterations.Array(func(i int, v jsonscan.Value) bool {
 		var t iterationForm
 		if iterationShape.From(v, &t); !t.Type.IsStr("advisor_message") {
 			return true
 		}
-		r := adapter.UsageRecord{Time: of.Time, Model: l.names.Of(t.Model), Session: of.Session, Project: of.Project,
+		r := history.UsageRecord{Time: of.Time, Model: l.names.Of(t.Model), Session: of.Session, Project: of.Project,
 			SubAgent: of.SubAgent, Copied: of.Copied,
 			Input: t.InputTokens.Count(), Output: t.OutputTokens.Count(), CacheRead: t.CacheReadInputTokens.Count(),
 			CacheWrite1h: t.CacheCreation.Ephemeral1hInputTokens.Count()}
@@ -220,7 +221,7 @@ var modelSumShape jsonscan.Shape[struct {
 
 // statement reads the session's cost so far by model, which Claude states when a process ends. It continues over
 // resumed sessions; a fork's first one includes what was copied.
-func (l *usageLog) statement(f *usageLineForm, give func(*adapter.UsageRecord)) {
+func (l *usageLog) statement(f *usageLineForm, give func(*history.UsageRecord)) {
 	session := l.names.Of(f.SessionID)
 	if session == "" {
 		session = l.session
@@ -236,7 +237,7 @@ func (l *usageLog) statement(f *usageLineForm, give func(*adapter.UsageRecord)) 
 		if before := l.mem.Stated[model]; before.Cost <= sum.Cost && before.Input <= sum.Input && before.Output <= sum.Output {
 			sum = statedSum{sum.Input - before.Input, sum.Output - before.Output, sum.CacheRead - before.CacheRead, sum.CacheWrite - before.CacheWrite, sum.Cost - before.Cost}
 		}
-		r := adapter.UsageRecord{Statement: true, Stated: true, Time: l.mem.Time, Session: session, Project: l.mem.Project, Model: model,
+		r := history.UsageRecord{Statement: true, Stated: true, Time: l.mem.Time, Session: session, Project: l.mem.Project, Model: model,
 			Input: whole(sum.Input), Output: whole(sum.Output), CacheRead: whole(sum.CacheRead), CacheWrite: whole(sum.CacheWrite), Cost: sum.Cost}
 		if guessed, _ := f.HasUnknownModelCost.Bool(); !guessed && r.Cost >= 0 && r.Time > 0 && (r.Tokens() > 0 || r.Cost > 0) {
 			give(&r)

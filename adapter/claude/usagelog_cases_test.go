@@ -12,15 +12,16 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
+	"github.com/drawbar/drawbar/history"
 )
 
-func scanUsage(t testing.TB, text string) []adapter.UsageRecord {
+func scanUsage(t testing.TB, text string) []history.UsageRecord {
 	t.Helper()
-	return usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, adapter.UsageFile{Rel: "p/file-session.jsonl"}), []byte(text), 0)
+	return usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, history.UsageFile{Rel: "p/file-session.jsonl"}), []byte(text), 0)
 }
 
 // brief is what a record says, without keys.
-func brief(r adapter.UsageRecord) string {
+func brief(r history.UsageRecord) string {
 	s := fmt.Sprintf("%s %s in=%d out=%d read=%d w5=%d w1h=%d", r.Session, r.Model, r.Input, r.Output, r.CacheRead, r.CacheWrite, r.CacheWrite1h)
 	if r.SubAgent {
 		s += " sub"
@@ -89,7 +90,7 @@ func TestUsageKeys(t *testing.T) {
 			side, id, input, request, session)
 		return strings.Replace(s, `"requestId":"",`, "", 1)
 	}
-	one := func(text string) adapter.UsageRecord { return scanUsage(t, text)[0] }
+	one := func(text string) history.UsageRecord { return scanUsage(t, text)[0] }
 	base := one(line("m", "r", "s", "false", 1))
 	for _, tc := range []struct {
 		name, line     string
@@ -112,7 +113,7 @@ func TestUsageKeys(t *testing.T) {
 	if a.Key != b.Key || a.Key == c.Key || a.Key == d.Key {
 		t.Error("calls without a request id: want equal keys for equal prompts in one session only")
 	}
-	if r := one(strings.Replace(line("m", "r", "s", "false", 1), `"id":"m",`, "", 1)); r.Key != (adapter.UsageKey{}) {
+	if r := one(strings.Replace(line("m", "r", "s", "false", 1), `"id":"m",`, "", 1)); r.Key != (history.UsageKey{}) {
 		t.Error("a call without an id has a key")
 	}
 }
@@ -190,7 +191,7 @@ func reference(line []byte) (string, bool) {
 		return "", false
 	}
 	u := l.Message.Usage
-	r := adapter.UsageRecord{Session: l.SessionID, Model: l.Message.Model, Input: u.In, Output: u.Out, CacheRead: u.Read, CacheWrite: u.Write - u.Parts.Hour, CacheWrite1h: u.Parts.Hour, SubAgent: l.IsSidechain}
+	r := history.UsageRecord{Session: l.SessionID, Model: l.Message.Model, Input: u.In, Output: u.Out, CacheRead: u.Read, CacheWrite: u.Write - u.Parts.Hour, CacheWrite1h: u.Parts.Hour, SubAgent: l.IsSidechain}
 	return brief(r), r.Tokens() > 0
 }
 

@@ -3,9 +3,9 @@ package cline
 import (
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/history"
 )
 
 // TestTools: the title of a call begins with its tool, and its output may be an error.
@@ -57,9 +57,9 @@ func TestSessionCases(t *testing.T) {
 			Want: "user: one\nassistant:  [ls {}]\ntool: ls=x\nno failed\n"},
 		{Name: "about a session", ID: "s", Files: map[string]string{file: `{"messages":[{"id":"1","role":"user","content":"<user_input mode=\"plan\">one</user_input>"}]}`,
 			".cline/data/sessions/s/s.json": `{"cwd":"/w","model":"m","started_at":"2026-11-23T22:01:36Z","parent_session_id":"p","metadata":{"title":"about one"}}`},
-			Want: "user: one\n", Check: func(t *testing.T, s adapter.Session) {
+			Want: "user: one\n", Check: func(t *testing.T, s history.Session) {
 				if s.Cwd != "/w" || s.Model != "m" || s.Parent != "p" || s.Title != "about one" || s.CreatedAt.IsZero() {
-					t.Errorf("%+v", s.SessionSummary)
+					t.Errorf("%+v", s.Summary)
 				}
 			}},
 	})

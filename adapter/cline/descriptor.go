@@ -11,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const (
@@ -107,15 +108,15 @@ func spawn(*cliagent.Launch) (cliagent.Invocation, error) {
 func failedCall(c *acpagent.ToolCall) string { return c.OutputField("error").Str() }
 
 // configSchema describes the file of MCP servers: Cline asks for everything else in its own terminal.
-func configSchema() adapter.ConfigSchema {
-	return adapter.NewConfigSchema(name, version, []adapter.ConfigFile{
-		{Scope: adapter.ScopeGlobal, Path: "~/.cline/data/settings/cline_mcp_settings.json", Moved: "$CLINE_DATA_DIR/settings/cline_mcp_settings.json", Format: "json"},
-	}, &adapter.MCPShape{Kinds: []adapter.MCPKind{
+func configSchema() settings.Schema {
+	return settings.NewSchema(name, version, []settings.File{
+		{Scope: settings.Global, Path: "~/.cline/data/settings/cline_mcp_settings.json", Moved: "$CLINE_DATA_DIR/settings/cline_mcp_settings.json", Format: "json"},
+	}, &settings.MCPShape{Kinds: []settings.MCPKind{
 		{Transport: execution.MCPStdio, Type: "stdio"},
 		{Transport: execution.MCPStreamableHTTP, Type: "streamableHttp", URL: "url", Headers: "headers"},
 		{Transport: execution.MCPSSE, Type: "sse", URL: "url", Headers: "headers"},
-	}}, []adapter.ConfigField{
-		{Path: "mcpServers", Label: "MCP servers", Type: adapter.TypeMCPServers, Normalized: true, Native: "mcpServers", Scope: adapter.ScopeGlobal, Description: "MCP servers by name"},
+	}}, []settings.Field{
+		{Path: "mcpServers", Label: "MCP servers", Type: settings.TypeMCPServers, Normalized: true, Native: "mcpServers", Scope: settings.Global, Description: "MCP servers by name"},
 	})
 }
 

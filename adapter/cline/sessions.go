@@ -11,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -31,8 +32,8 @@ var sessions = sessionfile.New(sessionfile.Format{
 		return &decoder{b: b, c: c, main: c == b.Main}
 	},
 	Describe: describe,
-	Subagent: func(_ adapter.Host, path string) adapter.Subagent {
-		return adapter.Subagent{ID: strings.TrimSuffix(filepath.Base(path), suffix)}
+	Subagent: func(_ adapter.Host, path string) history.Subagent {
+		return history.Subagent{ID: strings.TrimSuffix(filepath.Base(path), suffix)}
 	},
 	Whole: func(string) bool { return true },
 })
@@ -60,7 +61,7 @@ func listSessions(l *sessionfile.Lister) {
 			}
 		}
 		if session != nil {
-			l.Add(adapter.SessionFile{ID: folder.Name, Parts: parts}, *session)
+			l.Add(history.File{ID: folder.Name, Parts: parts}, *session)
 		}
 	}
 }
@@ -207,8 +208,8 @@ func output(b sessionfile.Block) (text string, failed bool) {
 }
 
 // UsageStores returns the folder of the sessions.
-func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
-	return []adapter.UsageStore{{Root: filepath.ToSlash(sessionRoot(h)),
+func (Adapter) UsageStores(h adapter.Host) []history.UsageStore {
+	return []history.UsageStore{{Root: filepath.ToSlash(sessionRoot(h)),
 		Match: func(rel string) bool { return strings.Count(rel, "/") == 1 && strings.HasSuffix(rel, suffix) },
 		Enter: func(rel string) bool { return !strings.Contains(rel, "/") }}}
 }
@@ -217,11 +218,11 @@ func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 func (Adapter) UsageVersion() int { return 1 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, h adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+func (Adapter) NewUsageScanner(_ context.Context, h adapter.Host, f history.UsageFile) adapter.UsageScanner {
 	session := path.Dir(f.Rel)
 	l := &usageLog{session: session, sub: strings.TrimSuffix(path.Base(f.Rel), suffix) != session}
 	var about aboutForm
-	if aboutShape.Into(f.Sidecar(h, session+"/"+session+".json"), &about) {
+	if aboutShape.Into(usagescan.Sidecar(h, f, session+"/"+session+".json"), &about) {
 		l.project = about.Cwd.Str()
 	}
 	return usagescan.NewWhole(l)
@@ -237,7 +238,7 @@ func (*usageLog) Relevant([]byte) bool { return true }
 
 func (*usageLog) Memory() any { return nil }
 
-func (l *usageLog) Line(text []byte, give func(*adapter.UsageRecord)) bool {
+func (l *usageLog) Line(text []byte, give func(*history.UsageRecord)) bool {
 	var doc documentForm
 	if !documentShape.Into(text, &doc) {
 		return false
@@ -248,7 +249,7 @@ func (l *usageLog) Line(text []byte, give func(*adapter.UsageRecord)) bool {
 			continue
 		}
 		u, usd := v.Metrics.usage()
-		r := adapter.UsageRecord{Time: usagescan.Millis(v.Ts), Session: l.session, Project: l.project, SubAgent: l.sub, Model: v.ModelInfo.ID.Str(),
+		r := history.UsageRecord{Time: usagescan.Millis(v.Ts), Session: l.session, Project: l.project, SubAgent: l.sub, Model: v.ModelInfo.ID.Str(),
 			Input: u.Input, Output: u.Output, CacheRead: u.Cached, CacheWrite: u.CacheWrite, Stated: usd > 0, Cost: usd}
 		if u.IsZero() || r.Time == 0 {
 			continue

@@ -1,7 +1,7 @@
 package codex
 
 import (
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/settings"
 	"slices"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -37,7 +37,7 @@ func capabilities() execution.Capabilities {
 			// Codex runs everything within its sandbox; only leaving it requires approval.
 			RequiresToolApproval: false,
 			ApprovalModes:        []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks:         cliagent.RuntimeHooks(true), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
+			RuntimeHooks:         cliagent.RuntimeHooks(true), Plugins: true, PluginFormats: []string{settings.PluginDirectory},
 			Thinking:          true,
 			ThinkingEfforts:   slices.Clone(efforts),
 			ThinkingOverrides: []string{"model_reasoning_effort", "model_reasoning_summary", "model_verbosity"},

@@ -80,7 +80,7 @@ var table = declared.Table{
 
 // New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
-	e := settings{environ: opts.Environ}
+	e := launcher{environ: opts.Environ}
 	if e.environ == nil {
 		e.environ = os.Environ
 	}

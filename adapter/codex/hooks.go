@@ -13,6 +13,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // trusted is the condition under which Codex reads a project's files.
@@ -25,15 +26,15 @@ const hookSeconds = 600
 // and approvals still apply. It calls only reviewed commands.
 var hooks = declared.HookTable{
 	Tool: "PreToolUse", File: "hooks.json", Format: "json", Specific: true,
-	Group: func(_ adapter.NativeHook, command string) any {
+	Group: func(_ settings.Hook, command string) any {
 		return map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": hookSeconds}}}
 	},
-	Finish: func(h adapter.Host, p *adapter.HookPlace, event, command string) {
+	Finish: func(h adapter.Host, p *settings.HookPlace, event, command string) {
 		p.Note = "codex calls it after a review: start codex and type /hooks, or install it with --trust"
 		if p.Within != "" {
 			p.Note += "; " + trusted
 		}
-		p.Review = &adapter.HookReview{File: home.Path(h, "config.toml"), Format: "toml", Value: hookHash(event, command, hookSeconds),
+		p.Review = &settings.HookReview{File: home.Path(h, "config.toml"), Format: "toml", Value: hookHash(event, command, hookSeconds),
 			Path: func(group int) []string {
 				return []string{"hooks", "state", hookKey(p.File, event, group), "trusted_hash"}
 			}}
@@ -41,19 +42,19 @@ var hooks = declared.HookTable{
 	Modified: func(input json.RawMessage) map[string]any {
 		return map[string]any{"permissionDecision": "allow", "updatedInput": input}
 	},
-	Events: []adapter.NativeHook{
-		{Name: "PreToolUse", Event: execution.HookPreToolUse, Direction: adapter.HookBefore, Blocking: true},
-		{Name: "PermissionRequest", Direction: adapter.HookBefore, Blocking: true},
-		{Name: "PostToolUse", Event: execution.HookPostToolUse, Direction: adapter.HookAfter},
-		{Name: "UserPromptSubmit", Event: execution.HookUserPromptSubmit, Direction: adapter.HookBefore, Blocking: true},
-		{Name: "SessionStart", Event: execution.HookSessionStart, Direction: adapter.HookBeside},
-		{Name: "SessionEnd", Event: execution.HookSessionEnd, Direction: adapter.HookBeside},
-		{Name: "Stop", Event: execution.HookStop, Direction: adapter.HookBeside, Blocking: true},
-		{Name: "SubagentStart", Direction: adapter.HookBeside},
-		{Name: "SubagentStop", Direction: adapter.HookBeside, Blocking: true},
-		{Name: "PreCompact", Direction: adapter.HookBefore},
-		{Name: "PostCompact", Direction: adapter.HookAfter},
-		{Name: "Interrupt", Direction: adapter.HookBeside},
+	Events: []settings.Hook{
+		{Name: "PreToolUse", Event: execution.HookPreToolUse, Direction: settings.HookBefore, Blocking: true},
+		{Name: "PermissionRequest", Direction: settings.HookBefore, Blocking: true},
+		{Name: "PostToolUse", Event: execution.HookPostToolUse, Direction: settings.HookAfter},
+		{Name: "UserPromptSubmit", Event: execution.HookUserPromptSubmit, Direction: settings.HookBefore, Blocking: true},
+		{Name: "SessionStart", Event: execution.HookSessionStart, Direction: settings.HookBeside},
+		{Name: "SessionEnd", Event: execution.HookSessionEnd, Direction: settings.HookBeside},
+		{Name: "Stop", Event: execution.HookStop, Direction: settings.HookBeside, Blocking: true},
+		{Name: "SubagentStart", Direction: settings.HookBeside},
+		{Name: "SubagentStop", Direction: settings.HookBeside, Blocking: true},
+		{Name: "PreCompact", Direction: settings.HookBefore},
+		{Name: "PostCompact", Direction: settings.HookAfter},
+		{Name: "Interrupt", Direction: settings.HookBeside},
 	},
 }
 

@@ -3,6 +3,7 @@ package codex
 import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // listedPlugin is a plugin as codex lists it, installed or not.
@@ -21,17 +22,17 @@ type pluginLists struct {
 
 // plugins come from marketplaces: NAME@MARKETPLACE.
 var plugins = declared.PluginTable{
-	Format: adapter.PluginDirectory,
+	Format: settings.PluginDirectory,
 	List:   []string{"plugin", "list", "--json"}, Install: []string{"plugin", "add"}, Remove: []string{"plugin", "remove"},
-	Rows: func(said adapter.SpawnOutcome) (list []adapter.InstalledPlugin, err error) {
+	Rows: func(said adapter.SpawnOutcome) (list []settings.Plugin, err error) {
 		var found pluginLists
 		err = declared.ParsePlugins(name, said.Stdout, &found)
 		for _, r := range found.Installed {
-			list = append(list, adapter.InstalledPlugin{PluginID: r.PluginID, Name: r.Name, Version: r.Version, Enabled: r.Enabled})
+			list = append(list, settings.Plugin{PluginID: r.PluginID, Name: r.Name, Version: r.Version, Enabled: r.Enabled})
 		}
 		return list, err
 	},
-	Search: func(run declared.Run) (list []adapter.PluginListing, err error) {
+	Search: func(run declared.Run) (list []settings.PluginListing, err error) {
 		said, err := run("plugin", "list", "--json", "--available")
 		if err != nil {
 			return nil, err
@@ -39,7 +40,7 @@ var plugins = declared.PluginTable{
 		var found pluginLists
 		err = declared.ParsePlugins(name, said.Stdout, &found)
 		for _, r := range found.Available {
-			list = append(list, adapter.PluginListing{PluginID: r.PluginID, Name: r.Name, LatestVersion: r.Version, Registry: r.Marketplace})
+			list = append(list, settings.PluginListing{PluginID: r.PluginID, Name: r.Name, LatestVersion: r.Version, Registry: r.Marketplace})
 		}
 		return list, err
 	},

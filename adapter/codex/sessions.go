@@ -15,6 +15,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/history"
 )
 
 var _ adapter.SessionStore = Adapter{}
@@ -31,7 +32,7 @@ var sessions = sessionfile.New(sessionfile.Format{
 	Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
 		return &sessionDecoder{b: b, c: c, outcomes: map[string]outcome{}}
 	},
-	Before: func(h adapter.Host, f adapter.SessionFile) []string {
+	Before: func(h adapter.Host, f history.File) []string {
 		var paths []string
 		for _, a := range ancestry(h, f) {
 			if a.path != "" {
@@ -109,7 +110,7 @@ func listRollouts(l *sessionfile.Lister, dir string, depth int, archived bool) {
 		case ok && packed && plain[strings.TrimSuffix(e.Name, ".zst")]:
 			// Both exist while Codex compresses a file.
 		case ok:
-			l.Add(adapter.SessionFile{ID: id, Archived: archived}, e)
+			l.Add(history.File{ID: id, Archived: archived}, e)
 		case depth > 0 && l.Enter(e):
 			listRollouts(l, e.Path, depth-1, archived)
 		}
@@ -135,7 +136,7 @@ var (
 
 // ancestry returns the files that precede a fork, the oldest first. Older versions copy them instead, as does a
 // sub-agent's history: such files stand alone.
-func ancestry(h adapter.Host, f adapter.SessionFile) []ancestor {
+func ancestry(h adapter.Host, f history.File) []ancestor {
 	var list []ancestor
 	seen := map[string]bool{f.ID: true}
 	for path := f.Path; len(list) < maxAncestors; {

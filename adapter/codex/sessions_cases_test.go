@@ -7,9 +7,9 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/history"
 )
 
 func lines(l ...string) string { return strings.Join(l, "\n") + "\n" }
@@ -55,23 +55,23 @@ func TestSessionCases(t *testing.T) {
 	adaptertest.SessionCases(t, New(cliagent.Options{}), []adaptertest.SessionCase{
 		{Name: "compressed", ID: id, Files: map[string]string{name(id) + ".zst": packed(t, talk)}, Want: wantTalk},
 		{Name: "being compressed", ID: id, Files: map[string]string{name(id) + ".zst": "half", name(id): talk}, Want: wantTalk},
-		{Name: "a compressed file that is cut", ID: id, Files: map[string]string{name(id) + ".zst": packed(t, talk)[:20]}, Want: "", Check: func(t *testing.T, s adapter.Session) {
+		{Name: "a compressed file that is cut", ID: id, Files: map[string]string{name(id) + ".zst": packed(t, talk)[:20]}, Want: "", Check: func(t *testing.T, s history.Session) {
 			if len(s.Problems) == 0 || !strings.Contains(s.Problems[0].Path, ".zst") {
 				t.Errorf("problems %v", s.Problems)
 			}
 		}},
-		{Name: "in the archive", ID: id, Files: map[string]string{".codex/archived_sessions/rollout-2026-11-20T10-00-00-" + id + ".jsonl": talk}, Want: wantTalk, Check: func(t *testing.T, s adapter.Session) {
+		{Name: "in the archive", ID: id, Files: map[string]string{".codex/archived_sessions/rollout-2026-11-20T10-00-00-" + id + ".jsonl": talk}, Want: wantTalk, Check: func(t *testing.T, s history.Session) {
 			if !s.Archived {
 				t.Error("it is not said to be in the archive")
 			}
 		}},
-		{Name: "a fork has its parent's beginning", ID: id, Files: map[string]string{name(id): fork("3"), name(parent): parentTalk}, Want: "user: one\nassistant: 1\nuser: else\n", Check: func(t *testing.T, s adapter.Session) {
+		{Name: "a fork has its parent's beginning", ID: id, Files: map[string]string{name(id): fork("3"), name(parent): parentTalk}, Want: "user: one\nassistant: 1\nuser: else\n", Check: func(t *testing.T, s history.Session) {
 			if s.ForkedFrom != parent || *s.TurnCount != 2 {
 				t.Errorf("forked from %q, %d turns", s.ForkedFrom, *s.TurnCount)
 			}
 		}},
 		{Name: "a fork of a compressed parent", ID: id, Files: map[string]string{name(id): fork("3"), name(parent) + ".zst": packed(t, parentTalk)}, Want: "user: one\nassistant: 1\nuser: else\n"},
-		{Name: "a fork whose parent is gone", ID: id, Files: map[string]string{name(id): fork("3")}, Want: "user: else\n", Check: func(t *testing.T, s adapter.Session) {
+		{Name: "a fork whose parent is gone", ID: id, Files: map[string]string{name(id): fork("3")}, Want: "user: else\n", Check: func(t *testing.T, s history.Session) {
 			if len(s.Problems) != 1 || !strings.Contains(s.Problems[0].Message, parent) {
 				t.Errorf("problems %v", s.Problems)
 			}
@@ -86,7 +86,7 @@ func TestSessionCases(t *testing.T) {
 			Want: "user: one\nassistant:  ~hm [shell {\"command\":[\"ls\"]}]\ntool: shell={\"output\":\"a.txt\"}\nassistant: done\n"},
 		{Name: "counts that are repeated", ID: id, Files: map[string]string{name(id): lines(meta(id, ""), user("1", "one"), says("2", "1"), count("10", "10"), count("10", "10"), user("3", "two"), says("4", "2"), count("25", "15"))},
 			Want: "user: one\nassistant: 1 10/0/1\nuser: two\nassistant: 2 15/0/1\n"},
-		{Name: "a name given by the user", ID: id, Files: map[string]string{name(id): talk + `{"type":"event_msg","payload":{"type":"thread_name_updated","thread_name":"mine"}}` + "\n"}, Want: wantTalk, Check: func(t *testing.T, s adapter.Session) {
+		{Name: "a name given by the user", ID: id, Files: map[string]string{name(id): talk + `{"type":"event_msg","payload":{"type":"thread_name_updated","thread_name":"mine"}}` + "\n"}, Want: wantTalk, Check: func(t *testing.T, s history.Session) {
 			if s.Title != "mine" {
 				t.Errorf("title %q", s.Title)
 			}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -183,13 +183,13 @@ func (d *sessionDecoder) number(what string) string {
 }
 
 // speak returns the current answer.
-func (d *sessionDecoder) speak(id string, at time.Time) *adapter.SessionMessage {
+func (d *sessionDecoder) speak(id string, at time.Time) *history.Message {
 	if m := d.c.Find(d.answer); m != nil {
 		return m
 	}
 	d.answer = cmp.Or(id, d.number("answer"))
 	d.last = d.answer
-	m := d.c.Message(d.answer, adapter.RoleAssistant, at)
+	m := d.c.Message(d.answer, history.RoleAssistant, at)
 	m.Model = d.b.Summary.Model
 	return m
 }
@@ -340,15 +340,15 @@ func (d *sessionDecoder) event(kind string, payload jsonscan.Value) {
 
 // rollback marks the last turns, which the user undid.
 func (d *sessionDecoder) rollback(turns int64) {
-	var active []*adapter.SessionMessage
-	d.c.Each(func(m *adapter.SessionMessage) {
+	var active []*history.Message
+	d.c.Each(func(m *history.Message) {
 		if !m.Inactive {
 			active = append(active, m)
 		}
 	})
 	for i := len(active) - 1; i >= 0 && turns > 0; i-- {
 		active[i].Inactive = true
-		if active[i].Role == adapter.RoleUser {
+		if active[i].Role == history.RoleUser {
 			turns--
 		}
 	}

@@ -76,10 +76,10 @@ func messageOf(req execution.Request) (message, error) {
 }
 
 // settings are the host's environment, from the kit's options, which tests replace.
-type settings struct{ environ func() []string }
+type launcher struct{ environ func() []string }
 
 // key returns the API key of the run, empty for none. Codex app-server does not read it from its environment.
-func (e settings) key(req execution.Request) string {
+func (e launcher) key(req execution.Request) string {
 	const variable = "CODEX_API_KEY"
 	if k, ok := req.Run.Env[variable]; ok {
 		return k
@@ -93,7 +93,7 @@ func (e settings) key(req execution.Request) string {
 }
 
 // spawn returns the command line. Everything else goes through standard input.
-func (e settings) spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
+func (e launcher) spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	req := l.Request
 	if id, _ := cliagent.SessionOf(req); id != "" && !cliagent.IsUUID(id) {
 		// Codex treats another string as the name of a session, and starts a new session if the name is unknown.
@@ -115,6 +115,6 @@ func (e settings) spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	return cliagent.Invocation{Args: args, Env: env, KeepStdin: true}, nil
 }
 
-func (e settings) newParser(req execution.Request) cliagent.Parser {
+func (e launcher) newParser(req execution.Request) cliagent.Parser {
 	return newAppParser(req, e.key(req))
 }

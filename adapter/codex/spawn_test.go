@@ -15,7 +15,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-var quietHost = settings{environ: func() []string { return []string{"PATH=/bin", "HOME=/home/user"} }}
+var quietHost = launcher{environ: func() []string { return []string{"PATH=/bin", "HOME=/home/user"} }}
 
 const threadID = "01a1f94e-4650-77d1-bb86-c9d3bec76d48"
 
@@ -189,10 +189,10 @@ func TestAppServer(t *testing.T) {
 // TestKey: app-server does not read the key of the environment; it is told, and keeps it to itself.
 func TestKey(t *testing.T) {
 	t.Parallel()
-	host := settings{environ: func() []string { return []string{"CODEX_API_KEY=inherited"} }}
+	host := launcher{environ: func() []string { return []string{"CODEX_API_KEY=inherited"} }}
 	for _, tt := range []struct {
 		name string
-		e    settings
+		e    launcher
 		env  map[string]string
 		want string
 	}{

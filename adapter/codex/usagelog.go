@@ -9,17 +9,18 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 var _ adapter.UsageLog = Adapter{}
 
 // UsageStores returns the folders of rollouts, including archived ones; old ones may be compressed.
-func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
+func (Adapter) UsageStores(h adapter.Host) []history.UsageStore {
 	home := cmp.Or(h.Getenv("CODEX_HOME"), path.Join(h.Home, ".codex"))
-	var stores []adapter.UsageStore
+	var stores []history.UsageStore
 	for _, dir := range []string{"sessions", "archived_sessions"} {
-		stores = append(stores, adapter.UsageStore{Root: path.Join(home, dir), Unpack: unpack,
+		stores = append(stores, history.UsageStore{Root: path.Join(home, dir), Unpack: unpack,
 			Match: func(rel string) bool { return strings.HasSuffix(rel, ".jsonl") || strings.HasSuffix(rel, packedSuffix) }})
 	}
 	return stores
@@ -29,7 +30,7 @@ func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 func (Adapter) UsageVersion() int { return 1 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
 	return usagescan.New(&usageLog{mem: usageMemory{Session: strings.TrimSuffix(path.Base(f.Rel), ".jsonl")}})
 }
 
@@ -113,7 +114,7 @@ func readTokens(v jsonscan.Value) (loggedTokens, bool) {
 		t.OutputTokens.Count(), t.ReasoningOutputTokens.Count()}, true
 }
 
-func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+func (l *usageLog) Line(line []byte, give func(*history.UsageRecord)) bool {
 	var f usageLineForm
 	if !usageLineShape.Into(line, &f) {
 		return false
@@ -149,7 +150,7 @@ func (l *usageLog) meta(f *usageLineForm) {
 }
 
 func (l *usageLog) call(f *usageLineForm, total loggedTokens, hasTotal bool, last loggedTokens, hasLast bool,
-	give func(*adapter.UsageRecord)) {
+	give func(*history.UsageRecord)) {
 	before := l.mem.Total
 	if hasTotal {
 		if before != nil && *before == total {
@@ -172,7 +173,7 @@ func (l *usageLog) call(f *usageLineForm, total loggedTokens, hasTotal bool, las
 	if use == (loggedTokens{}) {
 		return
 	}
-	r := adapter.UsageRecord{Time: usagescan.Millis(f.Timestamp), Session: l.mem.Session, Fork: l.mem.Fork, Project: l.mem.Project,
+	r := history.UsageRecord{Time: usagescan.Millis(f.Timestamp), Session: l.mem.Session, Fork: l.mem.Fork, Project: l.mem.Project,
 		SubAgent: l.mem.SubAgent,
 		Model:    cmp.Or(l.names.Of(f.Payload.Info.Model), l.names.Of(f.Payload.Model), l.mem.Model)}
 	if r.Time == 0 {

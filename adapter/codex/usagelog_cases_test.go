@@ -11,14 +11,15 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
+	"github.com/drawbar/drawbar/history"
 )
 
-func scanUsage(t testing.TB, text string) []adapter.UsageRecord {
+func scanUsage(t testing.TB, text string) []history.UsageRecord {
 	t.Helper()
-	return usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, adapter.UsageFile{Rel: "2026/11/20/rollout-x.jsonl"}), []byte(text), 0)
+	return usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, history.UsageFile{Rel: "2026/11/20/rollout-x.jsonl"}), []byte(text), 0)
 }
 
-func brief(r adapter.UsageRecord) string {
+func brief(r history.UsageRecord) string {
 	s := fmt.Sprintf("%s %s in=%d read=%d write=%d out=%d think=%d", r.Session, r.Model, r.Input, r.CacheRead, r.CacheWrite, r.Output, r.Thinking)
 	if r.SubAgent {
 		s += " sub"
@@ -177,7 +178,7 @@ func referenceUsage(text string) (list []string) {
 		now := parse(l.Payload.Info.Total)
 		d := counts{now.In - before.In, now.Cached - before.Cached, now.Out - before.Out, now.Reasoning - before.Reasoning}
 		if before = now; d != (counts{}) {
-			list = append(list, brief(adapter.UsageRecord{Session: "A", Model: model, Input: d.In - d.Cached, CacheRead: d.Cached, Output: d.Out, Thinking: d.Reasoning}))
+			list = append(list, brief(history.UsageRecord{Session: "A", Model: model, Input: d.In - d.Cached, CacheRead: d.Cached, Output: d.Out, Thinking: d.Reasoning}))
 		}
 	}
 	return list

@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
+	"github.com/drawbar/drawbar/history"
 )
 
 // A compressed rollout tells of the same calls as the plain one, which may stand beside it.
@@ -41,8 +42,8 @@ func TestUsageOfPackedRollouts(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	one := usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, adapter.UsageFile{Rel: rel}), text, 0)
-	two := usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, adapter.UsageFile{Rel: rel + ".zst"}), got, 0)
+	one := usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, history.UsageFile{Rel: rel}), text, 0)
+	two := usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, history.UsageFile{Rel: rel + ".zst"}), got, 0)
 	if len(one) != 1 || len(two) != 1 || one[0] != two[0] {
 		t.Errorf("%+v\n%+v", one, two)
 	}

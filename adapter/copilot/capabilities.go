@@ -1,7 +1,7 @@
 package copilot
 
 import (
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/settings"
 	"slices"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -39,7 +39,7 @@ func capabilities() execution.Capabilities {
 			ParallelToolCalls:    true,
 			RequiresToolApproval: true,
 			ApprovalModes:        []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks:         cliagent.RuntimeHooks(true), Plugins: true, PluginFormats: []string{adapter.PluginDirectory},
+			RuntimeHooks:         cliagent.RuntimeHooks(true), Plugins: true, PluginFormats: []string{settings.PluginDirectory},
 			Skills: true, SkillsFormat: "directory",
 			AgentsMD:          true,
 			Thinking:          true,

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"path/filepath"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const preToolUse = "preToolUse"
@@ -18,8 +18,8 @@ const trusted = "copilot reads it in folders that the user trusts"
 // hooks are the events at which Copilot CLI calls commands. It reads any file of a folder, so Drawbar uses its own
 // file. A changed tool input does not answer the question of permission.
 var hooks = declared.HookTable{
-	Tool: preToolUse, File: "hooks/drawbar.json", Format: "json", Note: trusted, Base: []adapter.HookMember{{Key: "version", Value: 1}},
-	Group: func(_ adapter.NativeHook, command string) any { return hookCommand(command, 600) },
+	Tool: preToolUse, File: "hooks/drawbar.json", Format: "json", Note: trusted, Base: []settings.HookMember{{Key: "version", Value: 1}},
+	Group: func(_ settings.Hook, command string) any { return hookCommand(command, 600) },
 	Denial: func(event, why string) map[string]any {
 		switch event {
 		case preToolUse:
@@ -30,22 +30,22 @@ var hooks = declared.HookTable{
 		return nil
 	},
 	Modified: func(input json.RawMessage) map[string]any { return map[string]any{"modifiedArgs": input} },
-	Events: []adapter.NativeHook{
-		{Name: preToolUse, Event: execution.HookPreToolUse, Direction: adapter.HookBefore, Blocking: true},
-		{Name: "permissionRequest", Direction: adapter.HookBefore, Blocking: true},
-		{Name: "preMcpToolCall", Direction: adapter.HookBefore},
-		{Name: "postToolUse", Event: execution.HookPostToolUse, Direction: adapter.HookAfter},
-		{Name: "postToolUseFailure", Direction: adapter.HookAfter},
-		{Name: "userPromptSubmitted", Event: execution.HookUserPromptSubmit, Direction: adapter.HookBefore, Blocking: true},
-		{Name: "userPromptTransformed", Direction: adapter.HookBefore},
-		{Name: "sessionStart", Event: execution.HookSessionStart, Direction: adapter.HookBeside},
-		{Name: "sessionEnd", Event: execution.HookSessionEnd, Direction: adapter.HookBeside},
-		{Name: "agentStop", Event: execution.HookStop, Direction: adapter.HookBeside, Blocking: true},
-		{Name: "subagentStart", Direction: adapter.HookBeside},
-		{Name: "subagentStop", Direction: adapter.HookBeside, Blocking: true},
-		{Name: "preCompact", Direction: adapter.HookBefore},
-		{Name: "errorOccurred", Direction: adapter.HookBeside},
-		{Name: "notification", Direction: adapter.HookBeside},
+	Events: []settings.Hook{
+		{Name: preToolUse, Event: execution.HookPreToolUse, Direction: settings.HookBefore, Blocking: true},
+		{Name: "permissionRequest", Direction: settings.HookBefore, Blocking: true},
+		{Name: "preMcpToolCall", Direction: settings.HookBefore},
+		{Name: "postToolUse", Event: execution.HookPostToolUse, Direction: settings.HookAfter},
+		{Name: "postToolUseFailure", Direction: settings.HookAfter},
+		{Name: "userPromptSubmitted", Event: execution.HookUserPromptSubmit, Direction: settings.HookBefore, Blocking: true},
+		{Name: "userPromptTransformed", Direction: settings.HookBefore},
+		{Name: "sessionStart", Event: execution.HookSessionStart, Direction: settings.HookBeside},
+		{Name: "sessionEnd", Event: execution.HookSessionEnd, Direction: settings.HookBeside},
+		{Name: "agentStop", Event: execution.HookStop, Direction: settings.HookBeside, Blocking: true},
+		{Name: "subagentStart", Direction: settings.HookBeside},
+		{Name: "subagentStop", Direction: settings.HookBeside, Blocking: true},
+		{Name: "preCompact", Direction: settings.HookBefore},
+		{Name: "errorOccurred", Direction: settings.HookBeside},
+		{Name: "notification", Direction: settings.HookBeside},
 	},
 }
 

@@ -5,16 +5,17 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // plugins are NAME@MARKETPLACE, OWNER/REPOSITORY or a repository's URL, excluding those that come with Copilot.
 // Copilot uses those of a local marketplace in place, and lists them all: a disabled one is not installed, and
 // uninstalling disables it.
 var plugins = declared.PluginTable{
-	Format: adapter.PluginDirectory,
+	Format: settings.PluginDirectory,
 	List:   []string{"plugin", "list", "--json"}, Install: []string{"plugin", "install"}, Remove: []string{"plugin", "uninstall"}, Unnamed: true,
 	Update: []string{"plugin", "update"}, Enable: []string{"plugin", "enable"}, Disable: []string{"plugin", "disable"},
-	Rows: func(said adapter.SpawnOutcome) (list []adapter.InstalledPlugin, err error) {
+	Rows: func(said adapter.SpawnOutcome) (list []settings.Plugin, err error) {
 		var rows []struct {
 			Name        string `json:"name"`
 			Marketplace string `json:"marketplace"`
@@ -31,7 +32,7 @@ var plugins = declared.PluginTable{
 			if r.Marketplace != "" {
 				id += "@" + r.Marketplace
 			}
-			list = append(list, adapter.InstalledPlugin{PluginID: id, Name: r.Name, Version: r.Version, Enabled: r.Enabled})
+			list = append(list, settings.Plugin{PluginID: id, Name: r.Name, Version: r.Version, Enabled: r.Enabled})
 		}
 		return list, err
 	},
@@ -39,7 +40,7 @@ var plugins = declared.PluginTable{
 }
 
 // searchPlugins searches the marketplaces that Copilot knows. An unreachable one does not hide the others.
-func searchPlugins(run declared.Run) (list []adapter.PluginListing, fault error) {
+func searchPlugins(run declared.Run) (list []settings.PluginListing, fault error) {
 	said, err := run("plugin", "marketplace", "list", "--json")
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func searchPlugins(run declared.Run) (list []adapter.PluginListing, fault error)
 			return nil, err
 		}
 		for _, r := range rows {
-			list = append(list, adapter.PluginListing{PluginID: r.Name + "@" + m.Name, Name: r.Name, LatestVersion: r.Version,
+			list = append(list, settings.PluginListing{PluginID: r.Name + "@" + m.Name, Name: r.Name, LatestVersion: r.Version,
 				Description: r.Description, Registry: m.Name})
 		}
 	}

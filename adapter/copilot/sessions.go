@@ -9,6 +9,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 var _ adapter.SessionStore = Adapter{}
@@ -40,7 +41,7 @@ func listSessions(l *sessionfile.Lister) {
 		for _, e := range l.Dir(old) {
 			if id, ok := strings.CutSuffix(e.Name, ".json"); ok {
 				e.Problem = "is in the format of Copilot CLI before session-state, which is not read; copilot converts it when it resumes the session"
-				l.Add(adapter.SessionFile{ID: id}, e)
+				l.Add(history.File{ID: id}, e)
 			}
 		}
 	}
@@ -50,7 +51,7 @@ func listSessions(l *sessionfile.Lister) {
 	}
 	for _, e := range l.Dir(root) {
 		if id, ok := strings.CutSuffix(e.Name, ".jsonl"); ok && id != "" {
-			l.Add(adapter.SessionFile{ID: id}, e)
+			l.Add(history.File{ID: id}, e)
 			continue
 		}
 		if !l.Enter(e) {
@@ -65,7 +66,7 @@ func listSessions(l *sessionfile.Lister) {
 				workspace = &in
 			}
 		}
-		f := adapter.SessionFile{ID: e.Name}
+		f := history.File{ID: e.Name}
 		if workspace != nil && workspace.Info != nil {
 			f.ModTime = workspace.Info.ModTime() // it contains the title
 		}

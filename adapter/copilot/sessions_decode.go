@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -67,7 +67,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 	if agent != "" {
 		c = d.b.Subagent(agent, nil)
 	}
-	var m *adapter.SessionMessage
+	var m *history.Message
 	switch kind {
 	case "session.start", "session.resume":
 		d.b.Summary.Model = cmp.Or(data.Get("selectedModel").Str(), d.b.Summary.Model)
@@ -108,7 +108,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 		m = d.result(c, data, v.ID.Str(), at)
 	case "subagent.started":
 		if agent != "" {
-			d.b.Subagent(agent, func(a *adapter.Subagent) {
+			d.b.Subagent(agent, func(a *history.Subagent) {
 				a.Name, a.Description = cmp.Or(data.Get("agentDisplayName").Str(), data.Get("agentName").Str()), data.Get("agentDescription").Str()
 				a.ToolCallID = data.Get("toolCallId").Str()
 			})
@@ -144,13 +144,13 @@ func (d *sessionDecoder) used(v jsonscan.Value) {
 	d.usage[t.APICallID.Str()] = t.used()
 }
 
-func (d *sessionDecoder) answer(c *sessionfile.Conversation, data jsonscan.Value, event string, at time.Time, main bool) *adapter.SessionMessage {
+func (d *sessionDecoder) answer(c *sessionfile.Conversation, data jsonscan.Value, event string, at time.Time, main bool) *history.Message {
 	v, ok := sessionAnswerShape.Of(data)
 	if !ok {
 		return nil
 	}
 	// An answer may come in chunks that share its id.
-	m := c.Message(cmp.Or(v.MessageID.Str(), event), adapter.RoleAssistant, at)
+	m := c.Message(cmp.Or(v.MessageID.Str(), event), history.RoleAssistant, at)
 	m.Content = sessionfile.AddText(m.Content, v.Content.Str())
 	m.Thinking = sessionfile.AddText(m.Thinking, v.ReasoningText.Str())
 	m.Model = v.Model.Str()
@@ -172,7 +172,7 @@ func (d *sessionDecoder) answer(c *sessionfile.Conversation, data jsonscan.Value
 	return m
 }
 
-func (d *sessionDecoder) result(c *sessionfile.Conversation, data jsonscan.Value, event string, at time.Time) *adapter.SessionMessage {
+func (d *sessionDecoder) result(c *sessionfile.Conversation, data jsonscan.Value, event string, at time.Time) *history.Message {
 	v, ok := sessionResultShape.Of(data)
 	if !ok {
 		return nil

@@ -9,15 +9,16 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 var _ adapter.UsageLog = Adapter{}
 
 // UsageStores returns the folder of the sessions' folders.
-func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
+func (Adapter) UsageStores(h adapter.Host) []history.UsageStore {
 	root := path.Join(cmp.Or(h.Getenv("COPILOT_HOME"), path.Join(h.Home, ".copilot")), "session-state")
-	return []adapter.UsageStore{{Root: root,
+	return []history.UsageStore{{Root: root,
 		Match: func(rel string) bool { return path.Base(rel) == "events.jsonl" && strings.Count(rel, "/") == 1 },
 		Enter: func(rel string) bool { return !strings.Contains(rel, "/") }}}
 }
@@ -26,7 +27,7 @@ func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 func (Adapter) UsageVersion() int { return 1 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
 	return usagescan.New(&usageLog{session: path.Dir(f.Rel)})
 }
 
@@ -105,7 +106,7 @@ func (f *tokenForm) used() execution.Usage {
 	return execution.Usage{Input: max(0, t.Input-t.Read-t.Written), Output: t.Output, Cached: t.Read, CacheWrite: t.Written, Thinking: t.Reasoning}.WithTotal()
 }
 
-func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+func (l *usageLog) Line(line []byte, give func(*history.UsageRecord)) bool {
 	var f usageLineForm
 	if !usageLineShape.Into(line, &f) {
 		return false
@@ -126,7 +127,7 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	return true
 }
 
-func (l *usageLog) call(at int64, t *tokenForm, give func(*adapter.UsageRecord)) {
+func (l *usageLog) call(at int64, t *tokenForm, give func(*history.UsageRecord)) {
 	n, model := t.tokens(), l.names.Of(t.Model)
 	if l.mem.Calls == nil {
 		l.mem.Calls = map[string]tokens{}
@@ -142,7 +143,7 @@ func (l *usageLog) call(at int64, t *tokenForm, give func(*adapter.UsageRecord))
 	}
 }
 
-func (l *usageLog) sums(at int64, metrics jsonscan.Value, give func(*adapter.UsageRecord)) {
+func (l *usageLog) sums(at int64, metrics jsonscan.Value, give func(*history.UsageRecord)) {
 	if metrics.Kind() != jsonscan.Object {
 		return
 	}
@@ -165,8 +166,8 @@ func (l *usageLog) sums(at int64, metrics jsonscan.Value, give func(*adapter.Usa
 	l.mem.Sums, l.mem.Calls = now, nil
 }
 
-func (l *usageLog) record(at int64, model string, n tokens) adapter.UsageRecord {
-	r := adapter.UsageRecord{Time: at, Model: model, Session: l.session, Project: l.mem.Project}
+func (l *usageLog) record(at int64, model string, n tokens) history.UsageRecord {
+	r := history.UsageRecord{Time: at, Model: model, Session: l.session, Project: l.mem.Project}
 	r.CacheRead = min(n.Read, n.Input)
 	r.CacheWrite = min(n.Written, n.Input-r.CacheRead)
 	r.Input = n.Input - r.CacheRead - r.CacheWrite

@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
+	"github.com/drawbar/drawbar/history"
 )
 
 func TestUsageLines(t *testing.T) {
@@ -40,7 +41,7 @@ func TestUsageLines(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
-			for _, r := range usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, adapter.UsageFile{Rel: "S/events.jsonl"}), []byte(tc.text), 0) {
+			for _, r := range usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, history.UsageFile{Rel: "S/events.jsonl"}), []byte(tc.text), 0) {
 				if r.Stated {
 					t.Error("premium requests are no money")
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const (
@@ -82,7 +83,7 @@ func described() acpagent.Agent {
 		Quirks: func(s *acpagent.Spec) { s.ToolName, s.MCPTool, s.Blobs = toolName, mcpTool, acpagent.NoBlobs },
 		Limits: func(c *execution.Capabilities) {
 			c.Agent.TokensUnstated, c.Agent.TextStreaming = true, false
-			c.Agent.Plugins, c.Agent.PluginFormats = true, []string{adapter.PluginDirectory}
+			c.Agent.Plugins, c.Agent.PluginFormats = true, []string{settings.PluginDirectory}
 			c.Agent.MCPTransports = []execution.MCPTransport{execution.MCPStdio} // and so no tools of the caller
 			c.Agent.AuthFiles = []string{"~/.factory/settings.json"}
 		},

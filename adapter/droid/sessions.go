@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -55,7 +56,7 @@ func listSessions(l *sessionfile.Lister) {
 
 func add(l *sessionfile.Lister, e sessionfile.Entry) {
 	if id, ok := strings.CutSuffix(e.Name, suffix); ok && id != "" {
-		l.Add(adapter.SessionFile{ID: id}, e)
+		l.Add(history.File{ID: id}, e)
 	}
 }
 
@@ -151,7 +152,7 @@ func (d *decoder) Line(text []byte) bool {
 }
 
 // message reads a message. What Droid adds to a prompt is in a message of its own, or in reminders.
-func (d *decoder) message(v *recordForm) *adapter.SessionMessage {
+func (d *decoder) message(v *recordForm) *history.Message {
 	id, at := v.ID.Str(), sessionfile.Time(v.Timestamp)
 	switch role := v.Message.Role.Str(); role {
 	case "user":
@@ -177,7 +178,7 @@ func (d *decoder) message(v *recordForm) *adapter.SessionMessage {
 	return nil
 }
 
-func (d *decoder) firstResult(id string, content jsonscan.Value) *adapter.SessionMessage {
+func (d *decoder) firstResult(id string, content jsonscan.Value) *history.Message {
 	for _, e := range content.Array {
 		if call := e.Get("tool_use_id").Str(); call != "" {
 			return d.c.Find(id + "/" + call)
@@ -187,8 +188,8 @@ func (d *decoder) firstResult(id string, content jsonscan.Value) *adapter.Sessio
 }
 
 // UsageStores returns the folder of the sessions: the settings of each have the tokens of all its calls.
-func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
-	return []adapter.UsageStore{{Root: filepath.ToSlash(sessionRoot(h)),
+func (Adapter) UsageStores(h adapter.Host) []history.UsageStore {
+	return []history.UsageStore{{Root: filepath.ToSlash(sessionRoot(h)),
 		Match: func(rel string) bool { return strings.HasSuffix(rel, sidecar) && strings.Count(rel, "/") <= 1 },
 		Enter: func(rel string) bool { return !strings.Contains(rel, "/") }}}
 }
@@ -197,7 +198,7 @@ func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
 func (Adapter) UsageVersion() int { return 1 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, h adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+func (Adapter) NewUsageScanner(_ context.Context, h adapter.Host, f history.UsageFile) adapter.UsageScanner {
 	stem := strings.TrimSuffix(f.Rel, sidecar)
 	l := &usageLog{session: path.Base(stem)}
 	l.project, l.began = beginning(h, path.Join(f.Root, stem+suffix))
@@ -239,7 +240,7 @@ func (*usageLog) Relevant([]byte) bool { return true }
 
 func (*usageLog) Memory() any { return nil }
 
-func (l *usageLog) Line(text []byte, give func(*adapter.UsageRecord)) bool {
+func (l *usageLog) Line(text []byte, give func(*history.UsageRecord)) bool {
 	var v settingsForm
 	if !settingsShape.Into(text, &v) {
 		return false
@@ -248,7 +249,7 @@ func (l *usageLog) Line(text []byte, give func(*adapter.UsageRecord)) bool {
 	if u.IsZero() || l.began == 0 {
 		return true
 	}
-	give(&adapter.UsageRecord{Time: l.began, Session: l.session, Project: l.project, Model: v.Model.Str(), Key: new(usagescan.Hash).Text(name).Text(l.session).Key(),
+	give(&history.UsageRecord{Time: l.began, Session: l.session, Project: l.project, Model: v.Model.Str(), Key: new(usagescan.Hash).Text(name).Text(l.session).Key(),
 		Input: u.Input, Output: u.Output, Thinking: u.Thinking, CacheRead: u.Cached, CacheWrite: u.CacheWrite})
 	return true
 }

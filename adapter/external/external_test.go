@@ -16,6 +16,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -51,7 +52,7 @@ func faulty(t *testing.T, fault string) (adapter.Descriptor, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Describe(t.Context(), adapter.OSHost(cliagent.Spawn), []string{self}, true)
+	return Describe(t.Context(), oshost.New(cliagent.Spawn), []string{self}, true)
 }
 
 func run(t *testing.T, fault string, change func(*execution.Request), then func(*agent.Run)) (execution.Result, []execution.Event) {
@@ -202,11 +203,11 @@ func TestSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	local, err := Describe(t.Context(), adapter.OSHost(cliagent.Spawn), []string{self}, true)
+	local, err := Describe(t.Context(), oshost.New(cliagent.Spawn), []string{self}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	remote, err := Remote{Name: "box", Command: []string{self}}.Find(t.Context(), adapter.OSHost(cliagent.Spawn))
+	remote, err := Remote{Name: "box", Command: []string{self}}.Find(t.Context(), oshost.New(cliagent.Spawn))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +312,7 @@ func TestSearch(t *testing.T) {
 	t.Chdir(root)
 	path := strings.Join([]string{"rel", "", filepath.Join(root, "bin"), filepath.Join(root, "missing"), filepath.Join(root, "later"),
 		filepath.Join(root, "project", "bin"), filepath.Join(root, "open")}, ":")
-	s := Search{Host: adapter.OSHost(cliagent.Spawn), Environ: []string{"PATH=" + path}, Project: filepath.Join(root, "project")}
+	s := Search{Host: oshost.New(cliagent.Spawn), Environ: []string{"PATH=" + path}, Project: filepath.Join(root, "project")}
 	found, passed := s.List()
 	var names []string
 	for _, d := range found {
@@ -348,7 +349,7 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := Describe(t.Context(), adapter.OSHost(cliagent.Spawn), []string{self}, true)
+	d, err := Describe(t.Context(), oshost.New(cliagent.Spawn), []string{self}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,13 +357,13 @@ func TestDescribe(t *testing.T) {
 	if !ok || d.Name != "fake" || d.DefaultModel != "fake-1" || len(d.Models) != 1 || d.Kind() != "external adapter" || !slices.Equal(a.Conformance(), []string{"simple"}) {
 		t.Errorf("%+v", d)
 	}
-	found, err := a.Probe(t.Context(), adapter.OSHost(nil))
+	found, err := a.Probe(t.Context(), oshost.New(nil))
 	if err != nil || !found.Installed || found.Version != "1.2.3" {
 		t.Errorf("%+v %v", found, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Describe(ctx, adapter.OSHost(cliagent.Spawn), []string{self}, true); err == nil {
+	if _, err := Describe(ctx, oshost.New(cliagent.Spawn), []string{self}, true); err == nil {
 		t.Error("described although the caller gave up")
 	}
 }

@@ -57,7 +57,7 @@ var login = declared.LoginTable{
 }
 
 // settings are the relevant parts of Gemini's settings file.
-type settings struct {
+type settingsForm struct {
 	Model struct {
 		Name string `json:"name"`
 	} `json:"model"`
@@ -70,7 +70,7 @@ type settings struct {
 
 // chosenLogin returns the login that the settings or the variables select.
 func chosenLogin(h adapter.Host, now time.Time) adapter.AuthState {
-	var s settings
+	var s settingsForm
 	switch data, err := home.Read(h, settingsFile); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:

@@ -1,10 +1,10 @@
 package gemini
 
 import (
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 func capabilities() execution.Capabilities {
@@ -33,7 +33,7 @@ func capabilities() execution.Capabilities {
 			MCPTransports:     []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP},
 			ParallelToolCalls: true, RequiresToolApproval: true,
 			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks:  cliagent.RuntimeHooks(false), Plugins: true, PluginFormats: []string{adapter.PluginExtension},
+			RuntimeHooks:  cliagent.RuntimeHooks(false), Plugins: true, PluginFormats: []string{settings.PluginExtension},
 			ThinkingEfforts:   []execution.ThinkingEffort{}, // the thinking effort is a setting of Gemini's
 			JSONMode:          true,
 			StructuredSession: execution.TransportPersistent,

@@ -134,7 +134,7 @@ func TestRedirect(t *testing.T) {
 		t.Fatalf("the redirect is %+v", r)
 	}
 	for path, content := range r.Files {
-		var s settings
+		var s settingsForm
 		if err := json.Unmarshal(content, &s); err != nil || !strings.HasPrefix(path, "/home/x/") || s.Security.Auth.SelectedType != authKey {
 			t.Errorf("%s chooses %q (%v)\n%s", path, s.Security.Auth.SelectedType, err, content)
 		}

@@ -3,10 +3,10 @@ package gemini
 import (
 	"encoding/json"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const beforeTool = "BeforeTool"
@@ -18,23 +18,23 @@ const trusted = "gemini reads it in folders that the user trusts"
 // merged into the model's, member by member.
 var hooks = declared.HookTable{
 	Tool: beforeTool, File: settingsFile, Format: "jsonc", Note: trusted, Specific: true,
-	Group: func(e adapter.NativeHook, command string) any {
+	Group: func(e settings.Hook, command string) any {
 		hook := map[string]any{"type": "command", "name": "drawbar-" + e.Name, "command": command, "timeout": 600_000}
 		return map[string]any{"matcher": "*", "hooks": []any{hook}}
 	},
 	Modified: func(input json.RawMessage) map[string]any { return map[string]any{"tool_input": input} },
-	Events: []adapter.NativeHook{
-		{Name: beforeTool, Event: execution.HookPreToolUse, Direction: adapter.HookBefore, Blocking: true},
-		{Name: "AfterTool", Event: execution.HookPostToolUse, Direction: adapter.HookAfter},
-		{Name: "BeforeAgent", Event: execution.HookUserPromptSubmit, Direction: adapter.HookBefore, Blocking: true},
-		{Name: "AfterAgent", Event: execution.HookStop, Direction: adapter.HookBeside, Blocking: true},
-		{Name: "BeforeModel", Direction: adapter.HookBefore, Blocking: true},
-		{Name: "BeforeToolSelection", Direction: adapter.HookBefore},
-		{Name: "AfterModel", Direction: adapter.HookAfter, Blocking: true},
-		{Name: "SessionStart", Event: execution.HookSessionStart, Direction: adapter.HookBeside},
-		{Name: "SessionEnd", Event: execution.HookSessionEnd, Direction: adapter.HookBeside},
-		{Name: "Notification", Direction: adapter.HookBeside},
-		{Name: "PreCompress", Direction: adapter.HookBefore},
+	Events: []settings.Hook{
+		{Name: beforeTool, Event: execution.HookPreToolUse, Direction: settings.HookBefore, Blocking: true},
+		{Name: "AfterTool", Event: execution.HookPostToolUse, Direction: settings.HookAfter},
+		{Name: "BeforeAgent", Event: execution.HookUserPromptSubmit, Direction: settings.HookBefore, Blocking: true},
+		{Name: "AfterAgent", Event: execution.HookStop, Direction: settings.HookBeside, Blocking: true},
+		{Name: "BeforeModel", Direction: settings.HookBefore, Blocking: true},
+		{Name: "BeforeToolSelection", Direction: settings.HookBefore},
+		{Name: "AfterModel", Direction: settings.HookAfter, Blocking: true},
+		{Name: "SessionStart", Event: execution.HookSessionStart, Direction: settings.HookBeside},
+		{Name: "SessionEnd", Event: execution.HookSessionEnd, Direction: settings.HookBeside},
+		{Name: "Notification", Direction: settings.HookBeside},
+		{Name: "PreCompress", Direction: settings.HookBefore},
 	},
 }
 

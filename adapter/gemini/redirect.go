@@ -13,7 +13,7 @@ import (
 // refuses, so the settings name one; all other network access is disabled.
 func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 	const model = "gemini-2.5-flash"
-	settings, err := json.MarshalIndent(map[string]any{
+	settingsForm, err := json.MarshalIndent(map[string]any{
 		"security": map[string]any{"auth": map[string]any{"selectedType": authKey}},
 		"privacy":  map[string]any{"usageStatisticsEnabled": false},
 		"general":  map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 2},
@@ -25,7 +25,7 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 	return adapter.Redirect{
 		Env: map[string]string{"HOME": home, "GOOGLE_GEMINI_BASE_URL": strings.TrimSuffix(baseURL, "/"), "GEMINI_API_KEY": "dummy-key-not-real",
 			"GEMINI_TELEMETRY_ENABLED": "false", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
-		Files: map[string][]byte{filepath.Join(home, ".gemini", settingsFile): settings},
+		Files: map[string][]byte{filepath.Join(home, ".gemini", settingsFile): settingsForm},
 		Model: model,
 		Shell: func(command string, ask bool) adapter.ScriptedCall {
 			return cliagent.Scripted(toolShell, map[string]any{"command": command, "description": "run it"})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/history"
 )
 
 const sessionAgent = "gemini"
@@ -22,8 +23,8 @@ var sessions = sessionfile.New(sessionfile.Format{
 	Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
 		return &sessionDecoder{b: b, c: c, main: c == b.Main}
 	},
-	Subagent: func(_ adapter.Host, path string) adapter.Subagent {
-		return adapter.Subagent{ID: strings.TrimSuffix(filepath.Base(path), ".jsonl")}
+	Subagent: func(_ adapter.Host, path string) history.Subagent {
+		return history.Subagent{ID: strings.TrimSuffix(filepath.Base(path), ".jsonl")}
 	},
 	Whole: func(path string) bool { return filepath.Ext(path) == ".json" },
 })
@@ -124,7 +125,7 @@ func listChats(l *sessionfile.Lister, dir, cwd string) {
 		if !ok || files[id] > 1 && empty(l.Host, e) {
 			continue
 		}
-		f := adapter.SessionFile{ID: id, Cwd: cwd}
+		f := history.File{ID: id, Cwd: cwd}
 		for id, list := range parts {
 			if f.ID == "" || !strings.HasPrefix(id, f.ID) {
 				continue
@@ -136,7 +137,7 @@ func listChats(l *sessionfile.Lister, dir, cwd string) {
 	}
 	for parent, list := range parts { // their session was deleted
 		for _, p := range list {
-			l.Add(adapter.SessionFile{ID: strings.TrimSuffix(p.Name, ".jsonl"), Cwd: cwd, Parent: parent}, p)
+			l.Add(history.File{ID: strings.TrimSuffix(p.Name, ".jsonl"), Cwd: cwd, Parent: parent}, p)
 		}
 	}
 }

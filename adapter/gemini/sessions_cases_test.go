@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/history"
 )
 
 func sessionLines(l ...string) string { return strings.Join(l, "\n") + "\n" }
@@ -31,13 +31,13 @@ func TestSessionCases(t *testing.T) {
 		{Name: "a list without a message takes it out", ID: id, Files: map[string]string{file: sessionLines(append(talk, `{"$set":{"messages":[`+user("1", "one")+`,{"id":"2","type":"gemini","content":[{"text":"as the model gets it"}]}]}}`)...)},
 			Want: "user: one\nassistant: 1 6/4/3\nuser: two (taken back)\nassistant: 2 6/4/3 (taken back)\n"},
 		{Name: "a summary is the title", ID: id, Files: map[string]string{file: sessionLines(append(talk, `{"$set":{"summary":"a title"}}`)...), ".gemini/projects.json": `{"projects":{"/work/w":"w"}}`},
-			Want: "user: one\nassistant: 1 6/4/3\nuser: two\nassistant: 2 6/4/3\n", Check: func(t *testing.T, s adapter.Session) {
+			Want: "user: one\nassistant: 1 6/4/3\nuser: two\nassistant: 2 6/4/3\n", Check: func(t *testing.T, s history.Session) {
 				if s.Title != "a title" || s.Cwd != "/work/w" {
 					t.Errorf("title %q, directory %q", s.Title, s.Cwd)
 				}
 			}},
 		{Name: "the directory from the project's own file", ID: id, Files: map[string]string{file: sessionLines(head, user("1", "one")), ".gemini/tmp/w/.project_root": "/work/x\n"},
-			Want: "user: one\n", Check: func(t *testing.T, s adapter.Session) {
+			Want: "user: one\n", Check: func(t *testing.T, s history.Session) {
 				if s.Cwd != "/work/x" {
 					t.Errorf("directory %q", s.Cwd)
 				}
@@ -47,7 +47,7 @@ func TestSessionCases(t *testing.T) {
 		{Name: "a sub-agent", ID: id, Files: map[string]string{file: sessionLines(talk[:2]...), ".gemini/tmp/w/chats/" + id + "/helper.jsonl": sessionLines(`{"sessionId":"helper","kind":"subagent"}`, user("1", "help"), says("2", "helped"))},
 			Want: "user: one\nsub-agent helper  \n  user: help\n  assistant: helped 6/4/3\n"},
 		{Name: "a sub-agent without its session", ID: "helper", Files: map[string]string{".gemini/tmp/w/chats/" + id + "/helper.jsonl": sessionLines(user("1", "help"))},
-			Want: "user: help\n", Check: func(t *testing.T, s adapter.Session) {
+			Want: "user: help\n", Check: func(t *testing.T, s history.Session) {
 				if s.Parent != id {
 					t.Errorf("part of %q", s.Parent)
 				}

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -84,7 +84,7 @@ func (d *sessionDecoder) patch(v *sessionRecordForm) {
 		return
 	}
 	// The list is the whole conversation: missing messages were removed.
-	kept, calls := map[*adapter.SessionMessage]bool{}, map[string]bool{}
+	kept, calls := map[*history.Message]bool{}, map[string]bool{}
 	for _, e := range v.Messages.Array {
 		for _, m := range d.message(e) {
 			kept[m] = true
@@ -93,7 +93,7 @@ func (d *sessionDecoder) patch(v *sessionRecordForm) {
 			}
 		}
 	}
-	d.c.Each(func(m *adapter.SessionMessage) {
+	d.c.Each(func(m *history.Message) {
 		m.Inactive = !kept[m] && (m.ToolResult == nil || !calls[m.ToolResult.ToolCallID])
 	})
 }
@@ -101,9 +101,9 @@ func (d *sessionDecoder) patch(v *sessionRecordForm) {
 // rewind removes a message and everything after it, or all messages if it is missing.
 func (d *sessionDecoder) rewind(id string) {
 	found := false
-	d.c.Each(func(m *adapter.SessionMessage) { found = found || m.ID == id })
+	d.c.Each(func(m *history.Message) { found = found || m.ID == id })
 	back := !found
-	d.c.Each(func(m *adapter.SessionMessage) {
+	d.c.Each(func(m *history.Message) {
 		if back = back || m.ID == id; back {
 			m.Inactive = true
 		}
@@ -111,7 +111,7 @@ func (d *sessionDecoder) rewind(id string) {
 }
 
 // message adds or updates a message, and returns the messages that it became.
-func (d *sessionDecoder) message(value jsonscan.Value) []*adapter.SessionMessage {
+func (d *sessionDecoder) message(value jsonscan.Value) []*history.Message {
 	var v sessionMessageForm
 	if !sessionMessageShape.From(value, &v) {
 		return nil
@@ -124,7 +124,7 @@ func (d *sessionDecoder) message(value jsonscan.Value) []*adapter.SessionMessage
 	case "gemini":
 		return d.answer(id, &v, at)
 	case "info", "error", "warning":
-		return []*adapter.SessionMessage{d.c.Note(id, sessionfile.Text(v.Content), at)}
+		return []*history.Message{d.c.Note(id, sessionfile.Text(v.Content), at)}
 	default:
 		d.b.Unknown(kind)
 	}
@@ -132,8 +132,8 @@ func (d *sessionDecoder) message(value jsonscan.Value) []*adapter.SessionMessage
 }
 
 // user handles a user message or the results of tools: both have the model's role user.
-func (d *sessionDecoder) user(id string, content jsonscan.Value, at time.Time) []*adapter.SessionMessage {
-	var out []*adapter.SessionMessage
+func (d *sessionDecoder) user(id string, content jsonscan.Value, at time.Time) []*history.Message {
+	var out []*history.Message
 	for _, e := range content.Array {
 		r := e.Get("functionResponse")
 		if r.Kind() != jsonscan.Object {
@@ -153,7 +153,7 @@ func (d *sessionDecoder) user(id string, content jsonscan.Value, at time.Time) [
 }
 
 // result handles the result of a tool. It is recorded twice: with its call, and in the model's form.
-func (d *sessionDecoder) result(r jsonscan.Value, at time.Time) *adapter.SessionMessage {
+func (d *sessionDecoder) result(r jsonscan.Value, at time.Time) *history.Message {
 	call := r.Get("id").Str()
 	id := "result-" + call
 	if m := d.c.Find(id); m != nil {
@@ -174,10 +174,10 @@ func (d *sessionDecoder) result(r jsonscan.Value, at time.Time) *adapter.Session
 	return d.c.Find(id)
 }
 
-func (d *sessionDecoder) answer(id string, v *sessionMessageForm, at time.Time) []*adapter.SessionMessage {
+func (d *sessionDecoder) answer(id string, v *sessionMessageForm, at time.Time) []*history.Message {
 	known := d.c.Find(id)
-	m := d.c.Message(id, adapter.RoleAssistant, at)
-	out := []*adapter.SessionMessage{m}
+	m := d.c.Message(id, history.RoleAssistant, at)
+	out := []*history.Message{m}
 	// A message of a resumed session lacks its usage, model and calls; the known ones stay.
 	if known == nil || v.Content.Kind() == jsonscan.String {
 		m.Content = sessionText(v.Content)

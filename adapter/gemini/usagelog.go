@@ -9,25 +9,26 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 var _ adapter.UsageLog = Adapter{}
 
 // UsageStores returns the folder of the projects' folders.
-func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
+func (Adapter) UsageStores(h adapter.Host) []history.UsageStore {
 	root := path.Join(cmp.Or(h.Getenv("GEMINI_CLI_HOME"), h.Home), ".gemini", "tmp")
-	return []adapter.UsageStore{usagescan.Projects(root, "chats", ".jsonl", ".json")}
+	return []history.UsageStore{usagescan.Projects(root, "chats", ".jsonl", ".json")}
 }
 
 // UsageVersion implements adapter.UsageLog.
 func (Adapter) UsageVersion() int { return 1 }
 
 // NewUsageScanner implements adapter.UsageLog. The project is the directory that Gemini notes beside its chats.
-func (Adapter) NewUsageScanner(_ context.Context, h adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+func (Adapter) NewUsageScanner(_ context.Context, h adapter.Host, f history.UsageFile) adapter.UsageScanner {
 	l := &usageLog{session: strings.TrimSuffix(strings.TrimSuffix(path.Base(f.Rel), "l"), ".json")}
 	slug, rest, _ := strings.Cut(f.Rel, "/")
-	l.project = string(bytes.TrimSpace(f.Sidecar(h, slug+"/.project_root")))
+	l.project = string(bytes.TrimSpace(usagescan.Sidecar(h, f, slug+"/.project_root")))
 	if part := strings.Split(rest, "/"); len(part) > 2 {
 		l.subAgent, l.session = true, part[1] // a sub-agent's chat is in a folder of its parent's session
 	}
@@ -65,7 +66,7 @@ type tokenForm struct{ Input, Output, Cached, Thoughts, Tool jsonscan.Value }
 
 var tokenShape jsonscan.Shape[tokenForm]
 
-func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+func (l *usageLog) Line(line []byte, give func(*history.UsageRecord)) bool {
 	var f usageLineForm
 	if !usageLineShape.Into(line, &f) {
 		return false
@@ -86,12 +87,12 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	return true
 }
 
-func (l *usageLog) message(f *usageLineForm, give func(*adapter.UsageRecord)) {
+func (l *usageLog) message(f *usageLineForm, give func(*history.UsageRecord)) {
 	var t tokenForm
 	if !f.Type.IsStr("gemini") || !tokenShape.From(f.Tokens, &t) {
 		return
 	}
-	r := adapter.UsageRecord{Time: usagescan.Millis(f.Timestamp), Model: l.names.Of(f.Model), Session: cmp.Or(l.mem.Session, l.session),
+	r := history.UsageRecord{Time: usagescan.Millis(f.Timestamp), Model: l.names.Of(f.Model), Session: cmp.Or(l.mem.Session, l.session),
 		Project: l.project, SubAgent: l.subAgent}
 	input := t.Input.Count()
 	r.CacheRead = min(t.Cached.Count(), input)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
+	"github.com/drawbar/drawbar/history"
 )
 
 func TestUsageLines(t *testing.T) {
@@ -44,8 +45,8 @@ func TestUsageLines(t *testing.T) {
 			}
 			h := usagetest.Host(t, root, nil)
 			var got []string
-			keys := map[adapter.UsageKey]bool{}
-			for _, r := range usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), h, adapter.UsageFile{Root: h.Home, Rel: tc.rel}), []byte(tc.text), 10) {
+			keys := map[history.UsageKey]bool{}
+			for _, r := range usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), h, history.UsageFile{Root: h.Home, Rel: tc.rel}), []byte(tc.text), 10) {
 				s := fmt.Sprintf("%s %s in=%d read=%d out=%d think=%d", r.Session, r.Model, r.Input, r.CacheRead, r.Output, r.Thinking)
 				if r.SubAgent {
 					s += " sub"

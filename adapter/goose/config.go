@@ -9,6 +9,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // keys are the variables of goose's settings and of the model APIs that it is most used with.
@@ -42,7 +43,7 @@ type configured struct {
 	Model    string `yaml:"GOOSE_MODEL"`
 }
 
-func settings(h adapter.Host) (s configured, err error) {
+func readSettings(h adapter.Host) (s configured, err error) {
 	text, err := home.Read(h, "config.yaml")
 	if err == nil && yaml.Unmarshal(text, &s) != nil { // the error could quote the file
 		return configured{}, errUnreadable
@@ -57,12 +58,12 @@ func settings(h adapter.Host) (s configured, err error) {
 }
 
 func configuredModel(h adapter.Host) string {
-	s, _ := settings(h) // an unreadable file names no model
+	s, _ := readSettings(h) // an unreadable file names no model
 	return s.Model
 }
 
 func storedLogin(h adapter.Host, _ time.Time) adapter.AuthState {
-	s, err := settings(h)
+	s, err := readSettings(h)
 	switch {
 	case err != nil:
 		return adapter.AuthState{Status: adapter.AuthUnknown, Method: "config_file", Details: home.Path(h, "config.yaml") + " cannot be read: " + err.Error()}
@@ -82,24 +83,24 @@ func storedLogin(h adapter.Host, _ time.Time) adapter.AuthState {
 var ofProvider = map[string]string{"ANTHROPIC_API_KEY": "anthropic", "OPENAI_API_KEY": "openai", "GOOGLE_API_KEY": "google", "OPENROUTER_API_KEY": "openrouter"}
 
 // configSchema describes config.yaml, which goose has for the user alone.
-func configSchema() adapter.ConfigSchema {
+func configSchema() settings.Schema {
 	on := map[string]any{"enabled": true}
-	return adapter.NewConfigSchema(name, version, []adapter.ConfigFile{
-		{Scope: adapter.ScopeGlobal, Path: "~/.config/goose/config.yaml", Moved: "$XDG_CONFIG_HOME/goose/config.yaml", Format: "yaml"},
-	}, &adapter.MCPShape{Other: []string{"builtin", "platform", "frontend", "inline_python"}, Kinds: []adapter.MCPKind{
+	return settings.NewSchema(name, version, []settings.File{
+		{Scope: settings.Global, Path: "~/.config/goose/config.yaml", Moved: "$XDG_CONFIG_HOME/goose/config.yaml", Format: "yaml"},
+	}, &settings.MCPShape{Other: []string{"builtin", "platform", "frontend", "inline_python"}, Kinds: []settings.MCPKind{
 		{Transport: execution.MCPStdio, Type: "stdio", Command: "cmd", Env: "envs", Name: "name", Constant: on},
 		{Transport: execution.MCPStreamableHTTP, Type: "streamable_http", URL: "uri", Headers: "headers", Name: "name", Constant: on},
 		{Transport: execution.MCPSSE, Type: "sse", URL: "uri", Name: "name", Constant: on},
-	}}, []adapter.ConfigField{
-		{Path: "model", Label: "Model", Type: adapter.TypeString, Normalized: true, Native: "GOOSE_MODEL", Variable: "GOOSE_MODEL", Scope: adapter.ScopeGlobal, Description: "model to use when a run names none"},
-		{Path: "provider", Label: "Provider", Type: adapter.TypeString, Normalized: true, Native: "GOOSE_PROVIDER", Variable: "GOOSE_PROVIDER", Scope: adapter.ScopeGlobal, Description: "provider of the model"},
-		{Path: "approvalMode", Label: "Approval mode", Type: adapter.TypeEnum, Normalized: true, Native: "GOOSE_MODE", Variable: "GOOSE_MODE", Scope: adapter.ScopeGlobal,
+	}}, []settings.Field{
+		{Path: "model", Label: "Model", Type: settings.TypeString, Normalized: true, Native: "GOOSE_MODEL", Variable: "GOOSE_MODEL", Scope: settings.Global, Description: "model to use when a run names none"},
+		{Path: "provider", Label: "Provider", Type: settings.TypeString, Normalized: true, Native: "GOOSE_PROVIDER", Variable: "GOOSE_PROVIDER", Scope: settings.Global, Description: "provider of the model"},
+		{Path: "approvalMode", Label: "Approval mode", Type: settings.TypeEnum, Normalized: true, Native: "GOOSE_MODE", Variable: "GOOSE_MODE", Scope: settings.Global,
 			Enum: []string{"auto", "approve", "smart_approve", "chat"}, Default: "auto",
-			Values: []adapter.ConfigValue{{Value: "prompt", Native: "approve"}, {Value: "yolo", Native: "auto"}}, Description: "what needs approval"},
-		{Path: "mcpServers", Label: "MCP servers", Type: adapter.TypeMCPServers, Normalized: true, Native: "extensions", Scope: adapter.ScopeGlobal, Description: "MCP servers by name"},
-		{Path: "GOOSE_MAX_TURNS", Type: adapter.TypeInteger, Native: "GOOSE_MAX_TURNS", Variable: "GOOSE_MAX_TURNS", Scope: adapter.ScopeGlobal, Min: new(1.0), Default: 1000, Description: "model calls without a word of the user"},
-		{Path: "GOOSE_TEMPERATURE", Type: adapter.TypeNumber, Native: "GOOSE_TEMPERATURE", Variable: "GOOSE_TEMPERATURE", Scope: adapter.ScopeGlobal, Min: new(0.0), Description: "temperature of the model"},
-		{Path: "GOOSE_AUTO_COMPACT_THRESHOLD", Type: adapter.TypeNumber, Native: "GOOSE_AUTO_COMPACT_THRESHOLD", Variable: "GOOSE_AUTO_COMPACT_THRESHOLD", Scope: adapter.ScopeGlobal, Min: new(0.0), Max: new(1.0), Description: "part of the context window at which it is compacted"},
-		{Path: "GOOSE_TELEMETRY_ENABLED", Type: adapter.TypeBoolean, Native: "GOOSE_TELEMETRY_ENABLED", Variable: "GOOSE_TELEMETRY_ENABLED", Scope: adapter.ScopeGlobal, Description: "usage statistics to the vendor"},
+			Values: []settings.Value{{Value: "prompt", Native: "approve"}, {Value: "yolo", Native: "auto"}}, Description: "what needs approval"},
+		{Path: "mcpServers", Label: "MCP servers", Type: settings.TypeMCPServers, Normalized: true, Native: "extensions", Scope: settings.Global, Description: "MCP servers by name"},
+		{Path: "GOOSE_MAX_TURNS", Type: settings.TypeInteger, Native: "GOOSE_MAX_TURNS", Variable: "GOOSE_MAX_TURNS", Scope: settings.Global, Min: new(1.0), Default: 1000, Description: "model calls without a word of the user"},
+		{Path: "GOOSE_TEMPERATURE", Type: settings.TypeNumber, Native: "GOOSE_TEMPERATURE", Variable: "GOOSE_TEMPERATURE", Scope: settings.Global, Min: new(0.0), Description: "temperature of the model"},
+		{Path: "GOOSE_AUTO_COMPACT_THRESHOLD", Type: settings.TypeNumber, Native: "GOOSE_AUTO_COMPACT_THRESHOLD", Variable: "GOOSE_AUTO_COMPACT_THRESHOLD", Scope: settings.Global, Min: new(0.0), Max: new(1.0), Description: "part of the context window at which it is compacted"},
+		{Path: "GOOSE_TELEMETRY_ENABLED", Type: settings.TypeBoolean, Native: "GOOSE_TELEMETRY_ENABLED", Variable: "GOOSE_TELEMETRY_ENABLED", Scope: settings.Global, Description: "usage statistics to the vendor"},
 	})
 }

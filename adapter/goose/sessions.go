@@ -9,6 +9,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -49,7 +50,7 @@ func decode(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Dec
 type sessionDecoder struct {
 	b      *sessionfile.Builder
 	c      *sessionfile.Conversation
-	answer *adapter.SessionMessage // to which the next row of the model belongs
+	answer *history.Message // to which the next row of the model belongs
 	spent  float64
 }
 
@@ -108,7 +109,7 @@ func (d *sessionDecoder) message(v jsonscan.Value) {
 		d.user(id, at, v.Get("content_json"))
 	case "assistant":
 		if d.answer == nil {
-			d.answer = d.c.Message(id, adapter.RoleAssistant, at)
+			d.answer = d.c.Message(id, history.RoleAssistant, at)
 		}
 		m := d.answer
 		if m.Model = cmp.Or(meta.Get("inference").Get("requestedModel").Str(), m.Model); m.Model != "" {
@@ -147,7 +148,7 @@ func (d *sessionDecoder) user(id string, at time.Time, content jsonscan.Value) {
 	}
 }
 
-func (d *sessionDecoder) said(m *adapter.SessionMessage, content jsonscan.Value) {
+func (d *sessionDecoder) said(m *history.Message, content jsonscan.Value) {
 	content.Array(func(_ int, e jsonscan.Value) bool {
 		switch kind := e.Get("type").Str(); kind {
 		case "text":

@@ -6,19 +6,20 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 var _ adapter.SessionSums = Adapter{}
 
 // UsageStores returns the database.
-func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore { return database.UsageStores(h) }
+func (Adapter) UsageStores(h adapter.Host) []history.UsageStore { return database.UsageStores(h) }
 
 // UsageVersion implements adapter.UsageLog.
 func (Adapter) UsageVersion() int { return 1 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
 	return usagescan.New(&usageLog{mem: usageMemory{Session: f.Rel}})
 }
 
@@ -31,14 +32,14 @@ type usageLog struct{ mem usageMemory }
 type usageMemory struct {
 	Session, Project, Model string
 	Sub, Calls              bool
-	Sum                     *adapter.UsageRecord
+	Sum                     *history.UsageRecord
 }
 
 func (*usageLog) Relevant([]byte) bool { return true }
 
 func (l *usageLog) Memory() any { return &l.mem }
 
-func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+func (l *usageLog) Line(line []byte, give func(*history.UsageRecord)) bool {
 	v, err := jsonscan.Parse(line)
 	if err != nil || v.Kind() != jsonscan.Object {
 		return false
@@ -67,20 +68,20 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	return true
 }
 
-func (l *usageLog) record(v jsonscan.Value, input, output, read, write string) *adapter.UsageRecord {
+func (l *usageLog) record(v jsonscan.Value, input, output, read, write string) *history.UsageRecord {
 	u := stated(v, input, output, read, write)
-	return &adapter.UsageRecord{Session: l.mem.Session, Project: l.mem.Project, Model: l.mem.Model, SubAgent: l.mem.Sub,
+	return &history.UsageRecord{Session: l.mem.Session, Project: l.mem.Project, Model: l.mem.Model, SubAgent: l.mem.Sub,
 		Input: u.Input, Output: u.Output, CacheRead: u.Cached, CacheWrite: u.CacheWrite}
 }
 
-func (*usageLog) give(r *adapter.UsageRecord, give func(*adapter.UsageRecord)) {
+func (*usageLog) give(r *history.UsageRecord, give func(*history.UsageRecord)) {
 	if r.Time > 0 && r.Tokens() > 0 {
 		give(r)
 	}
 }
 
 // price adds what goose states, where it knows the model.
-func price(r *adapter.UsageRecord, cost jsonscan.Value) {
+func price(r *history.UsageRecord, cost jsonscan.Value) {
 	if usd, ok := cost.Float(); ok && usd > 0 {
 		r.Stated, r.Cost = true, usd
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const (
@@ -75,33 +76,33 @@ func row() acpagent.Agent {
 }
 
 // configSchema describes config.yaml, which Hermes has for the user alone (user-guide/configuration, cli-config.yaml.example).
-func configSchema() adapter.ConfigSchema {
-	field := func(path, native, kind, description string) adapter.ConfigField {
-		return adapter.ConfigField{Path: path, Native: cmp.Or(native, path), Type: kind, Scope: adapter.ScopeGlobal, Description: description}
+func configSchema() settings.Schema {
+	field := func(path, native, kind, description string) settings.Field {
+		return settings.Field{Path: path, Native: cmp.Or(native, path), Type: kind, Scope: settings.Global, Description: description}
 	}
-	model := field("model", "model.default", adapter.TypeString, "model to use when a run names none")
-	provider := field("provider", "model.provider", adapter.TypeString, "provider of the model")
-	approval := field("approvalMode", "approvals.mode", adapter.TypeEnum, "what needs approval")
-	approval.Enum, approval.Values = []string{"manual", "smart", "off"}, []adapter.ConfigValue{{Value: "prompt", Native: "manual"}, {Value: "yolo", Native: "off"}}
-	servers := field("mcpServers", "mcp_servers", adapter.TypeMCPServers, "MCP servers by name")
-	normalized := []*adapter.ConfigField{&model, &provider, &approval, &servers}
+	model := field("model", "model.default", settings.TypeString, "model to use when a run names none")
+	provider := field("provider", "model.provider", settings.TypeString, "provider of the model")
+	approval := field("approvalMode", "approvals.mode", settings.TypeEnum, "what needs approval")
+	approval.Enum, approval.Values = []string{"manual", "smart", "off"}, []settings.Value{{Value: "prompt", Native: "manual"}, {Value: "yolo", Native: "off"}}
+	servers := field("mcpServers", "mcp_servers", settings.TypeMCPServers, "MCP servers by name")
+	normalized := []*settings.Field{&model, &provider, &approval, &servers}
 	for i, label := range []string{"Model", "Provider", "Approval mode", "MCP servers"} {
 		normalized[i].Label, normalized[i].Normalized = label, true
 	}
-	turns := field("agent.max_turns", "", adapter.TypeInteger, "model calls of a turn")
+	turns := field("agent.max_turns", "", settings.TypeInteger, "model calls of a turn")
 	turns.Min = new(1.0)
-	effort := field("agent.reasoning_effort", "", adapter.TypeEnum, "how much the model thinks")
+	effort := field("agent.reasoning_effort", "", settings.TypeEnum, "how much the model thinks")
 	effort.Enum = []string{"none", "minimal", "low", "medium", "high", "xhigh"}
-	threshold := field("compression.threshold", "", adapter.TypeNumber, "part of the context window at which it is compacted")
+	threshold := field("compression.threshold", "", settings.TypeNumber, "part of the context window at which it is compacted")
 	threshold.Min, threshold.Max = new(0.0), new(1.0)
-	timeout := field("terminal.timeout", "", adapter.TypeInteger, "time limit of a command, in seconds")
+	timeout := field("terminal.timeout", "", settings.TypeInteger, "time limit of a command, in seconds")
 	timeout.Min = new(1.0)
-	return adapter.NewConfigSchema(name, "", []adapter.ConfigFile{
-		{Scope: adapter.ScopeGlobal, Path: "~/.hermes/config.yaml", Moved: "$HERMES_HOME/config.yaml", Format: "yaml"},
-	}, &adapter.MCPShape{Kinds: []adapter.MCPKind{
+	return settings.NewSchema(name, "", []settings.File{
+		{Scope: settings.Global, Path: "~/.hermes/config.yaml", Moved: "$HERMES_HOME/config.yaml", Format: "yaml"},
+	}, &settings.MCPShape{Kinds: []settings.MCPKind{
 		{Transport: execution.MCPStdio},
 		{Transport: execution.MCPStreamableHTTP, URL: "url", Headers: "headers"},
-	}}, []adapter.ConfigField{model, provider, approval, servers, field("model.base_url", "", adapter.TypeString, "address of the model API"),
-		turns, effort, field("compression.enabled", "", adapter.TypeBoolean, "compact a long conversation"), threshold, timeout,
-		field("terminal.backend", "", adapter.TypeString, "where commands run: local, docker, ssh and others")})
+	}}, []settings.Field{model, provider, approval, servers, field("model.base_url", "", settings.TypeString, "address of the model API"),
+		turns, effort, field("compression.enabled", "", settings.TypeBoolean, "compact a long conversation"), threshold, timeout,
+		field("terminal.backend", "", settings.TypeString, "where commands run: local, docker, ssh and others")})
 }

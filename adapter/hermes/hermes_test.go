@@ -10,6 +10,8 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
+	"github.com/drawbar/drawbar/history"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // The database has the columns, and the rows the forms, of https://hermes-agent.nousresearch.com/docs/developer-guide/session-storage:
@@ -50,10 +52,10 @@ func TestPaths(t *testing.T) {
 func TestSkills(t *testing.T) {
 	t.Parallel()
 	h := adapter.Host{Home: "/home/u", Getenv: func(string) string { return "" }}
-	if f, ok := New(cliagent.Options{}).SkillFolder(h, adapter.ScopeGlobal, "/w"); !ok || filepath.ToSlash(f.Dir) != "/home/u/.hermes/skills" {
+	if f, ok := New(cliagent.Options{}).SkillFolder(h, settings.Global, "/w"); !ok || filepath.ToSlash(f.Dir) != "/home/u/.hermes/skills" {
 		t.Error(f, ok)
 	}
-	if f, ok := New(cliagent.Options{}).SkillFolder(h, adapter.ScopeProject, "/w"); ok {
+	if f, ok := New(cliagent.Options{}).SkillFolder(h, settings.Project, "/w"); ok {
 		t.Error("in a project:", f)
 	}
 }
@@ -82,7 +84,7 @@ func FuzzUsageLog(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		usagetest.Robust(t, func() adapter.UsageScanner {
-			return Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, adapter.UsageFile{Rel: "x"})
+			return Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, history.UsageFile{Rel: "x"})
 		}, text)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -89,12 +90,12 @@ func (d *sessionDecoder) session(v jsonscan.Value) {
 func (d *sessionDecoder) message(v jsonscan.Value) {
 	id, at := string(v.Get("id").Raw()), seconds(v.Get("timestamp"))
 	d.b.At(at)
-	var m *adapter.SessionMessage
+	var m *history.Message
 	switch role := v.Get("role").Str(); role {
 	case "user":
 		m = d.c.Prompt(id, v.Get("content").Str(), at)
 	case "assistant":
-		m = d.c.Message(id, adapter.RoleAssistant, at)
+		m = d.c.Message(id, history.RoleAssistant, at)
 		m.Content, m.Thinking = v.Get("content").Str(), cmp.Or(v.Get("reasoning").Str(), v.Get("reasoning_content").Str())
 		v.Get("tool_calls").Array(func(_ int, e jsonscan.Value) bool {
 			f := e.Get("function")

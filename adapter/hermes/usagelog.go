@@ -5,19 +5,20 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 var _ adapter.UsageLog = Adapter{}
 
 // UsageStores returns the database.
-func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore { return database.UsageStores(h) }
+func (Adapter) UsageStores(h adapter.Host) []history.UsageStore { return database.UsageStores(h) }
 
 // UsageVersion implements adapter.UsageLog.
 func (Adapter) UsageVersion() int { return 1 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
 	return usagescan.New(&usageLog{session: f.Rel})
 }
 
@@ -31,7 +32,7 @@ func (*usageLog) Relevant([]byte) bool { return true }
 
 func (l *usageLog) Memory() any { return &l.memory }
 
-func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+func (l *usageLog) Line(line []byte, give func(*history.UsageRecord)) bool {
 	v, err := jsonscan.Parse(line)
 	if err != nil || v.Kind() != jsonscan.Object {
 		return false
@@ -46,7 +47,7 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	if at.IsZero() || u.IsZero() {
 		return true
 	}
-	r := adapter.UsageRecord{Time: at.UnixMilli(), Session: l.session, Project: v.Get("cwd").Str(), Model: v.Get("model").Str(),
+	r := history.UsageRecord{Time: at.UnixMilli(), Session: l.session, Project: v.Get("cwd").Str(), Model: v.Get("model").Str(),
 		SubAgent: v.Get("source").IsStr("subagent"), Input: u.Input, Output: u.Output, Thinking: u.Thinking, CacheRead: u.Cached, CacheWrite: u.CacheWrite,
 		Key: new(usagescan.Hash).Text(name).Text(l.session).Key()}
 	if usd := price(v); usd > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const (
@@ -84,7 +85,7 @@ func described() acpagent.Agent {
 			c.Agent.CanFork, c.Agent.Thinking, c.Agent.CostReported = true, true, true
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh}
 			c.Agent.SubagentDispatch = true
-			c.Agent.Plugins, c.Agent.PluginFormats = true, []string{adapter.PluginPackage}
+			c.Agent.Plugins, c.Agent.PluginFormats = true, []string{settings.PluginPackage}
 			c.Agent.SystemPromptModes = []execution.SystemPromptMode{execution.SystemPromptAppend, execution.SystemPromptReplace}
 			c.Agent.AuthFiles = []string{"~/.omp/agent/agent.db", "~/.omp/agent/models.yml"}
 			c.Agent.AuthMethods = []execution.AuthMethod{

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 // TestReports: what the extension states of a model call is read, and nothing else is taken for it.
@@ -139,8 +139,8 @@ func TestSessionCases(t *testing.T) {
 		return `,"message":{"role":"` + role + `","content":[{"type":"text","text":"` + text + `"}],"stopReason":"stop"}`
 	}
 	one := entry("1", "null", "message", said("user", "one"))
-	titled := func(want string) func(*testing.T, adapter.Session) {
-		return func(t *testing.T, s adapter.Session) {
+	titled := func(want string) func(*testing.T, history.Session) {
+		return func(t *testing.T, s history.Session) {
 			if s.Title != want {
 				t.Errorf("title %q, want %q", s.Title, want)
 			}
@@ -150,7 +150,7 @@ func TestSessionCases(t *testing.T) {
 		{Name: "the agent's title", ID: "s", Files: map[string]string{file: head(`"title":"about one","source":"auto"`, "") + one}, Want: "user: one\n", Check: titled("about one")},
 		{Name: "a title of the user's", ID: "s", Files: map[string]string{file: head(`"title":"mine","source":"user"`, "") + one +
 			entry("2", `"1"`, "title_change", `,"title":"about one","source":"auto"`)}, Want: "user: one\n", Check: titled("mine")},
-		{Name: "a fork names a session", ID: "s", Files: map[string]string{file: head(`"title":""`, `,"parentSession":"p"`) + one}, Want: "user: one\n", Check: func(t *testing.T, s adapter.Session) {
+		{Name: "a fork names a session", ID: "s", Files: map[string]string{file: head(`"title":""`, `,"parentSession":"p"`) + one}, Want: "user: one\n", Check: func(t *testing.T, s history.Session) {
 			if s.ForkedFrom != "p" {
 				t.Errorf("forked from %q", s.ForkedFrom)
 			}
@@ -166,8 +166,8 @@ func TestSessionCases(t *testing.T) {
 		{Name: "a helper of a helper", ID: "s", Files: map[string]string{file: head(`"title":""`, "") + one,
 			strings.TrimSuffix(file, ".jsonl") + "/Looker.jsonl":        entry("1", "null", "message", `,"message":{"role":"user","content":"look","attribution":"agent"}`),
 			strings.TrimSuffix(file, ".jsonl") + "/Looker/My_Sub.jsonl": entry("1", "null", "message", said("user", "deeper"))},
-			Want: "user: one\nsub-agent Looker  \n  user: look\nsub-agent My_Sub  \n  user: deeper\n", Check: func(t *testing.T, s adapter.Session) {
-				if len(s.Subagents) != 2 || s.Subagents[0].ID != "Looker" || s.Subagents[1].ID != "My_Sub" || s.Subagents[1].Messages[0].Content != "deeper" || s.Subagents[0].Messages[0].Role != adapter.RoleUser {
+			Want: "user: one\nsub-agent Looker  \n  user: look\nsub-agent My_Sub  \n  user: deeper\n", Check: func(t *testing.T, s history.Session) {
+				if len(s.Subagents) != 2 || s.Subagents[0].ID != "Looker" || s.Subagents[1].ID != "My_Sub" || s.Subagents[1].Messages[0].Content != "deeper" || s.Subagents[0].Messages[0].Role != history.RoleUser {
 					t.Errorf("sub-agents %+v", s.Subagents)
 				}
 			}},

@@ -6,15 +6,16 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // plugins are Oh My Pi's: packages from npm, a folder or git, and name@marketplace.
 var plugins = declared.PluginTable{
-	Format: adapter.PluginPackage,
+	Format: settings.PluginPackage,
 	List:   []string{"plugin", "list", "--json"}, Install: []string{"plugin", "install"}, Remove: []string{"plugin", "uninstall"}, Consent: true, Unnamed: true,
 	Enable: []string{"plugin", "enable"}, Disable: []string{"plugin", "disable"}, Update: []string{"plugin", "upgrade"},
 	Scopes: declared.UserAndProject(), Version: declared.VersionBehindAt,
-	Rows: func(said adapter.SpawnOutcome) ([]adapter.InstalledPlugin, error) {
+	Rows: func(said adapter.SpawnOutcome) ([]settings.Plugin, error) {
 		var found struct {
 			NPM []struct {
 				Name, Version string
@@ -33,12 +34,12 @@ var plugins = declared.PluginTable{
 		if err := json.Unmarshal([]byte(said.Stdout), &found); err != nil {
 			return nil, fmt.Errorf("omp plugin list --json: %w", err)
 		}
-		list := []adapter.InstalledPlugin{}
+		list := []settings.Plugin{}
 		for _, p := range found.NPM {
-			list = append(list, adapter.InstalledPlugin{PluginID: p.Name, Name: p.Name, Version: p.Version, Description: p.Manifest.Description, Enabled: p.Enabled})
+			list = append(list, settings.Plugin{PluginID: p.Name, Name: p.Name, Version: p.Version, Description: p.Manifest.Description, Enabled: p.Enabled})
 		}
 		for _, p := range found.Marketplace {
-			one := adapter.InstalledPlugin{PluginID: p.ID, Name: p.ID, Enabled: true, Scope: declared.ScopeOf(p.Scope)}
+			one := settings.Plugin{PluginID: p.ID, Name: p.ID, Enabled: true, Scope: declared.ScopeOf(p.Scope)}
 			if len(p.Entries) > 0 {
 				e := p.Entries[0]
 				one.Version, one.InstalledAt, one.Enabled = e.Version, e.InstalledAt, e.Enabled == nil || *e.Enabled

@@ -6,6 +6,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/pifile"
+	"github.com/drawbar/drawbar/history"
 )
 
 var (
@@ -20,14 +21,14 @@ var sessions = pifile.Sessions(name, sessionRoot)
 func sessionRoot(h adapter.Host) string { return home.Path(h, "sessions") }
 
 // UsageStores returns the folder of the sessions.
-func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
-	return []adapter.UsageStore{pifile.UsageStore(filepath.ToSlash(sessionRoot(h)))}
+func (Adapter) UsageStores(h adapter.Host) []history.UsageStore {
+	return []history.UsageStore{pifile.UsageStore(filepath.ToSlash(sessionRoot(h)))}
 }
 
 // UsageVersion implements adapter.UsageLog.
 func (Adapter) UsageVersion() int { return 1 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
 	return pifile.NewUsageScanner(name, f)
 }

@@ -42,7 +42,7 @@ func storedLogin(h adapter.Host, now time.Time) adapter.AuthState {
 		return state
 	}
 	providers := map[string]any{}
-	for _, s := range settings(h) {
+	for _, s := range readSettings(h) {
 		maps.Copy(providers, s.Provider)
 	}
 	if len(providers) == 0 {

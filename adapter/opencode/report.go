@@ -29,10 +29,10 @@ var npmLimits = [][2]string{{"npm_config_fetch_retries", "0"}, {"npm_config_fetc
 // reporting returns the variables that load the plugin. None are returned if the user's settings in the variable cannot be
 // read, which OpenCode will say, or if no plugins are wanted.
 func reporting(l *cliagent.Launch) map[string]string {
-	settings := map[string]json.RawMessage{}
+	readSettings := map[string]json.RawMessage{}
 	var plugins []any
 	user := l.Variable(inline)
-	if user != "" && declared.UnmarshalJSONC([]byte(user), &settings) != nil || settings["plugin"] != nil && json.Unmarshal(settings["plugin"], &plugins) != nil ||
+	if user != "" && declared.UnmarshalJSONC([]byte(user), &readSettings) != nil || readSettings["plugin"] != nil && json.Unmarshal(readSettings["plugin"], &plugins) != nil ||
 		l.Variable("OPENCODE_PURE") != "" {
 		return nil
 	}
@@ -44,8 +44,8 @@ func reporting(l *cliagent.Launch) map[string]string {
 		}
 	}
 	names := encode(ours)
-	settings["plugin"] = encode(append(plugins, l.File("drawbar-report.js", bytes.Replace(reporter, []byte("const limits = [];"), slices.Concat([]byte("const limits = "), names, []byte(";")), 1))))
-	env[inline] = string(encode(settings))
+	readSettings["plugin"] = encode(append(plugins, l.File("drawbar-report.js", bytes.Replace(reporter, []byte("const limits = [];"), slices.Concat([]byte("const limits = "), names, []byte(";")), 1))))
+	env[inline] = string(encode(readSettings))
 	return env
 }
 

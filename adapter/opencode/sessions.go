@@ -9,6 +9,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -112,12 +113,12 @@ func (d *sessionDecoder) message(id string, v jsonscan.Value) {
 	d.b.At(d.at)
 	d.b.At(sessionfile.Time(v.Get("time").Get("completed")))
 	d.undone = d.undone || d.revert != "" && id == d.revert
-	var m *adapter.SessionMessage
+	var m *history.Message
 	switch role := v.Get("role").Str(); role {
 	case "user":
-		m = d.c.Message(id, adapter.RoleUser, d.at)
+		m = d.c.Message(id, history.RoleUser, d.at)
 	case "assistant":
-		m = d.c.Message(id, adapter.RoleAssistant, d.at)
+		m = d.c.Message(id, history.RoleAssistant, d.at)
 		if m.Model = v.Get("modelID").Str(); m.Model != "" {
 			d.b.Summary.Model = m.Model
 		}
@@ -131,7 +132,7 @@ func (d *sessionDecoder) message(id string, v jsonscan.Value) {
 	m.Inactive = d.undone
 }
 
-func (d *sessionDecoder) part(id string, m *adapter.SessionMessage, v jsonscan.Value) {
+func (d *sessionDecoder) part(id string, m *history.Message, v jsonscan.Value) {
 	if m == nil {
 		return // of a message of an unknown role
 	}
@@ -139,7 +140,7 @@ func (d *sessionDecoder) part(id string, m *adapter.SessionMessage, v jsonscan.V
 	case "text":
 		switch {
 		case v.Get("synthetic").IsTrue(): // what OpenCode adds to a prompt, such as the content of a file
-		case m.Role == adapter.RoleUser:
+		case m.Role == history.RoleUser:
 			d.c.Prompt(m.ID, sessionfile.AddText(m.Content, v.Get("text").Str()), d.at)
 		default:
 			m.Content = sessionfile.AddText(m.Content, v.Get("text").Str())
@@ -156,14 +157,14 @@ func (d *sessionDecoder) part(id string, m *adapter.SessionMessage, v jsonscan.V
 			m.TokenUsage = &u
 		}
 	case "compaction":
-		m.Role, m.Content = adapter.RoleSystem, "the context was compacted"
+		m.Role, m.Content = history.RoleSystem, "the context was compacted"
 	case "step-start", "snapshot", "patch", "file", "agent", "retry", "subtask":
 	default:
 		d.b.Unknown("part/" + kind)
 	}
 }
 
-func (d *sessionDecoder) tool(id string, m *adapter.SessionMessage, v jsonscan.Value) {
+func (d *sessionDecoder) tool(id string, m *history.Message, v jsonscan.Value) {
 	call, state := v.Get("callID").Str(), v.Get("state")
 	d.c.Call(m, call, v.Get("tool").Str(), state.Get("input").Raw())
 	ended := sessionfile.Time(state.Get("time").Get("end"))

@@ -10,6 +10,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 // The dump is what OpenCode wrote in runs against a scripted model: with tools, a sub-agent, and forks of a session.
@@ -46,7 +47,7 @@ func FuzzUsageLog(f *testing.F) {
 	f.Add([]byte(`{"record":"part","id":"p4","message":"m1","data":{"type":"compaction"}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		usagetest.Robust(t, func() adapter.UsageScanner {
-			return Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, adapter.UsageFile{Rel: "x"})
+			return Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, history.UsageFile{Rel: "x"})
 		}, text)
 	})
 }
@@ -67,14 +68,14 @@ func TestRows(t *testing.T) {
 		text += line + "\n"
 	}
 	h := adapter.Host{FS: fstest.MapFS{"x": {Data: []byte(text)}}, Home: "/", Platform: "linux", Getenv: func(string) string { return "" }}
-	s, err := rows.ReadSession(t.Context(), h, adapter.SessionFile{Agent: name, ID: "s", Path: "/x"})
+	s, err := rows.ReadSession(t.Context(), h, history.File{Agent: name, ID: "s", Path: "/x"})
 	if err != nil || len(s.Problems) > 0 || len(s.UnknownRecords) > 0 {
 		t.Fatal(err, s.Problems, s.UnknownRecords)
 	}
 	if got, want := adaptertest.Transcript(s), "system: the context was compacted\nassistant: no [bash {}] 1/4/5 (taken back)\ntool: bash=x (taken back)\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	_, err = New(cliagent.Options{}).FollowSession(h, adapter.SessionFile{Agent: name, ID: "s", Path: "/x"})
+	_, err = New(cliagent.Options{}).FollowSession(h, history.File{Agent: name, ID: "s", Path: "/x"})
 	if execution.CodeOf(err) != execution.CodeCapability {
 		t.Errorf("follow: %v", err)
 	}

@@ -5,19 +5,20 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 var _ adapter.UsageLog = Adapter{}
 
 // UsageStores returns the database.
-func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore { return database.UsageStores(h) }
+func (Adapter) UsageStores(h adapter.Host) []history.UsageStore { return database.UsageStores(h) }
 
 // UsageVersion implements adapter.UsageLog.
 func (Adapter) UsageVersion() int { return 1 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
 	return usagescan.New(&usageLog{mem: usageMemory{Session: f.Rel}})
 }
 
@@ -39,7 +40,7 @@ func (*usageLog) Relevant([]byte) bool { return true }
 
 func (l *usageLog) Memory() any { return &l.mem }
 
-func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+func (l *usageLog) Line(line []byte, give func(*history.UsageRecord)) bool {
 	v, err := jsonscan.Parse(line)
 	if err != nil || v.Kind() != jsonscan.Object {
 		return false
@@ -58,13 +59,13 @@ func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
 	return true
 }
 
-func (l *usageLog) call(v jsonscan.Value, give func(*adapter.UsageRecord)) {
+func (l *usageLog) call(v jsonscan.Value, give func(*history.UsageRecord)) {
 	u := usageOf(v.Get("tokens"))
 	l.mem.Step++
 	if u.IsZero() || l.mem.At == 0 {
 		return
 	}
-	r := adapter.UsageRecord{Time: l.mem.At, Session: l.mem.Session, Project: l.mem.Project, Model: l.mem.Model, SubAgent: l.mem.Sub,
+	r := history.UsageRecord{Time: l.mem.At, Session: l.mem.Session, Project: l.mem.Project, Model: l.mem.Model, SubAgent: l.mem.Sub,
 		Copied: l.mem.At < l.mem.Began, Input: u.Input, Output: u.Output, Thinking: u.Thinking, CacheRead: u.Cached, CacheWrite: u.CacheWrite,
 		Key: new(usagescan.Hash).Text(name).Int(l.mem.At).Int(l.mem.Step).Text(l.mem.Model).Int(u.Input).Int(u.Output).Int(u.Cached).Key()}
 	if usd, ok := v.Get("cost").Float(); ok && usd > 0 {

@@ -6,9 +6,10 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/settings"
 )
 
-const pluginFormat = adapter.PluginPackage
+const pluginFormat = settings.PluginPackage
 
 // plugins are Pi's packages: npm:NAME, git:HOST/PATH, an address, or a folder. A folder is listed relative to Pi's
 // settings. Pi has no list as JSON.
@@ -16,7 +17,7 @@ var plugins = declared.PluginTable{
 	Format: pluginFormat,
 	List:   []string{"list", "--no-approve"}, Install: []string{"install"}, Remove: []string{"remove"}, Consent: true, Unnamed: true,
 	Update: []string{"update", "--no-approve"}, Version: declared.VersionBehindAt,
-	Rows: func(said adapter.SpawnOutcome) (list []adapter.InstalledPlugin, err error) {
+	Rows: func(said adapter.SpawnOutcome) (list []settings.Plugin, err error) {
 		user := false
 		for line := range strings.Lines(said.Stdout) {
 			line = strings.TrimRight(line, "\r\n")
@@ -26,7 +27,7 @@ var plugins = declared.PluginTable{
 				user = strings.HasPrefix(line, "User packages")
 			case user && listed && !strings.HasPrefix(id, " "):
 				name, version := packageName(id)
-				list = append(list, adapter.InstalledPlugin{PluginID: id, Name: name, Version: version, Enabled: true})
+				list = append(list, settings.Plugin{PluginID: id, Name: name, Version: version, Enabled: true})
 			}
 		}
 		return list, nil

@@ -71,12 +71,12 @@ type world struct {
 	host   adapter.Host
 	dir    string            // folder of Qwen's files
 	vars   map[string]string // of the .env files and of the settings
-	file   settings
+	file   settingsForm
 	broken string // the unreadable file
 }
 
 // settings are the parts of settings.json that concern a login. Keys are never shown.
-type settings struct {
+type settingsForm struct {
 	Security struct {
 		Auth struct {
 			Selected string `json:"selectedType"`

@@ -3,10 +3,10 @@ package qwen
 import (
 	"slices"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // capabilities returns a fresh copy each time.
@@ -36,7 +36,7 @@ func capabilities() execution.Capabilities {
 			MCPTransports:     []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP},
 			ParallelToolCalls: true, RequiresToolApproval: true,
 			ApprovalModes: []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
-			RuntimeHooks:  cliagent.RuntimeHooks(false), Plugins: true, PluginFormats: []string{adapter.PluginExtension},
+			RuntimeHooks:  cliagent.RuntimeHooks(false), Plugins: true, PluginFormats: []string{settings.PluginExtension},
 			Thinking: true, ThinkingEfforts: slices.Clone(tiers),
 			JSONMode: true, StructuredOutput: true, StructuredSession: execution.TransportPersistent,
 			SubagentDispatch: true, ParallelExecution: true,

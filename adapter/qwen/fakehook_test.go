@@ -15,7 +15,7 @@ func (f *fake) callHooks(event string, payload object) (why string, denied bool)
 	if err != nil {
 		return "", false // there are none
 	}
-	var settings struct {
+	var settingsForm struct {
 		Off   bool `json:"disableAllHooks"`
 		Hooks map[string][]struct {
 			Hooks []struct {
@@ -23,11 +23,11 @@ func (f *fake) callHooks(event string, payload object) (why string, denied bool)
 			} `json:"hooks"`
 		} `json:"hooks"`
 	}
-	if err := json.Unmarshal(data, &settings); err != nil || settings.Off {
+	if err := json.Unmarshal(data, &settingsForm); err != nil || settingsForm.Off {
 		return "", false
 	}
 	payload["session_id"], payload["cwd"], payload["hook_event_name"] = f.session, "/w", event
-	for _, g := range settings.Hooks[event] {
+	for _, g := range settingsForm.Hooks[event] {
 		for _, h := range g.Hooks {
 			out, err := adaptertest.AskHook(cliagent.Spawn, h.Command, payload)
 			if err == nil && out.Code == 2 {

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const preToolUse = "PreToolUse"
@@ -18,22 +18,22 @@ const preToolUse = "PreToolUse"
 // program runs the tool with the original one: there is no Modified.
 var hooks = declared.HookTable{
 	Tool: preToolUse, File: "settings.json", Format: "jsonc", Note: "qwen reads it in folders that the user trusts",
-	Group: func(_ adapter.NativeHook, command string) any { return hookGroup(command, 600_000) },
-	Events: []adapter.NativeHook{
-		{Name: preToolUse, Event: execution.HookPreToolUse, Direction: adapter.HookBefore, Blocking: true},
-		{Name: "PermissionRequest", Direction: adapter.HookBefore, Blocking: true},
-		{Name: "PostToolUse", Event: execution.HookPostToolUse, Direction: adapter.HookAfter},
-		{Name: "PostToolUseFailure", Direction: adapter.HookAfter},
-		{Name: "UserPromptSubmit", Event: execution.HookUserPromptSubmit, Direction: adapter.HookBefore, Blocking: true},
-		{Name: "SessionStart", Event: execution.HookSessionStart, Direction: adapter.HookBeside},
-		{Name: "SessionEnd", Event: execution.HookSessionEnd, Direction: adapter.HookBeside},
-		{Name: "Stop", Event: execution.HookStop, Direction: adapter.HookBeside, Blocking: true},
-		{Name: "StopFailure", Direction: adapter.HookBeside},
-		{Name: "SubagentStart", Direction: adapter.HookBeside},
-		{Name: "SubagentStop", Direction: adapter.HookBeside, Blocking: true},
-		{Name: "PreCompact", Direction: adapter.HookBefore},
-		{Name: "PostCompact", Direction: adapter.HookAfter},
-		{Name: "Notification", Direction: adapter.HookBeside},
+	Group: func(_ settings.Hook, command string) any { return hookGroup(command, 600_000) },
+	Events: []settings.Hook{
+		{Name: preToolUse, Event: execution.HookPreToolUse, Direction: settings.HookBefore, Blocking: true},
+		{Name: "PermissionRequest", Direction: settings.HookBefore, Blocking: true},
+		{Name: "PostToolUse", Event: execution.HookPostToolUse, Direction: settings.HookAfter},
+		{Name: "PostToolUseFailure", Direction: settings.HookAfter},
+		{Name: "UserPromptSubmit", Event: execution.HookUserPromptSubmit, Direction: settings.HookBefore, Blocking: true},
+		{Name: "SessionStart", Event: execution.HookSessionStart, Direction: settings.HookBeside},
+		{Name: "SessionEnd", Event: execution.HookSessionEnd, Direction: settings.HookBeside},
+		{Name: "Stop", Event: execution.HookStop, Direction: settings.HookBeside, Blocking: true},
+		{Name: "StopFailure", Direction: settings.HookBeside},
+		{Name: "SubagentStart", Direction: settings.HookBeside},
+		{Name: "SubagentStop", Direction: settings.HookBeside, Blocking: true},
+		{Name: "PreCompact", Direction: settings.HookBefore},
+		{Name: "PostCompact", Direction: settings.HookAfter},
+		{Name: "Notification", Direction: settings.HookBeside},
 	},
 }
 
@@ -60,17 +60,17 @@ func addHooks(l *cliagent.Launch, env map[string]string) error {
 	if err != nil {
 		return err
 	}
-	var settings map[string]any
-	if err := json.Unmarshal(data, &settings); err != nil {
+	var settingsForm map[string]any
+	if err := json.Unmarshal(data, &settingsForm); err != nil {
 		return err
 	}
-	if off, _ := settings["disableAllHooks"].(bool); off {
+	if off, _ := settingsForm["disableAllHooks"].(bool); off {
 		e := execution.Errorf(execution.CodeCapability, "hooks cannot be used with qwen: %s disables all hooks", system)
 		e.Agent, e.Capability = name, "runtimeHooks.preToolUse"
 		return e
 	}
-	settings["disableAllHooks"] = false
-	if data, err = json.Marshal(settings); err != nil {
+	settingsForm["disableAllHooks"] = false
+	if data, err = json.Marshal(settingsForm); err != nil {
 		return err
 	}
 	env[systemSettings] = l.File("system-settings.json", data)

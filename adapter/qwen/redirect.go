@@ -27,7 +27,7 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 			"generationConfig": map[string]any{"modalities": map[string]bool{"image": true}}})
 	}
 	off := map[string]bool{"enableManagedAutoMemory": false, "enableManagedAutoDream": false}
-	settings, err := json.Marshal(map[string]any{"memory": off, "privacy": map[string]bool{"usageStatisticsEnabled": false},
+	settingsForm, err := json.Marshal(map[string]any{"memory": off, "privacy": map[string]bool{"usageStatisticsEnabled": false},
 		"general": map[string]bool{"enableAutoUpdate": false}, "ui": map[string]bool{"enableFollowupSuggestions": false}, "security": map[string]any{"auth": map[string]string{"selectedType": authOpenAI}},
 		"modelProviders": map[string]any{authOpenAI: provider}})
 	if err != nil {
@@ -36,7 +36,7 @@ func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 	return adapter.Redirect{
 		Env: map[string]string{"HOME": home, "OPENAI_BASE_URL": api, key: "dummy-key-not-real",
 			"OPENAI_MODEL": model, "QWEN_DISABLE_AUTO_TITLE": "1", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
-		Files: map[string][]byte{filepath.Join(home, ".qwen", "settings.json"): settings},
+		Files: map[string][]byte{filepath.Join(home, ".qwen", "settings.json"): settingsForm},
 		Model: model, ThinkingModel: thinkingModel,
 		Shell: func(command string, _ bool) adapter.ScriptedCall {
 			return cliagent.Scripted(toolShell, map[string]any{"command": command, "is_background": false})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/history"
 )
 
 const sessionAgent = "qwen"
@@ -51,13 +52,13 @@ func listSessions(l *sessionfile.Lister) {
 			if e.Dir && e.Name == "archive" && e.Problem == "" {
 				for _, old := range l.Dir(e.Path) {
 					if id, ok := strings.CutSuffix(old.Name, ".jsonl"); ok {
-						l.Add(adapter.SessionFile{ID: id, Archived: true, Parts: listSubagents(l, project.Path, id, helpers)}, old)
+						l.Add(history.File{ID: id, Archived: true, Parts: listSubagents(l, project.Path, id, helpers)}, old)
 					}
 				}
 				continue
 			}
 			if id, ok := strings.CutSuffix(e.Name, ".jsonl"); ok && id != "" {
-				l.Add(adapter.SessionFile{ID: id, Parts: listSubagents(l, project.Path, id, helpers)}, e)
+				l.Add(history.File{ID: id, Parts: listSubagents(l, project.Path, id, helpers)}, e)
 			}
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -51,7 +51,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 		d.b.Summary.ForkedFrom = cmp.Or(v.ForkedFrom.SessionID.Str(), d.b.Summary.ForkedFrom)
 	}
 	uuid, parent := v.UUID.Str(), v.ParentUUID.Str()
-	var m *adapter.SessionMessage
+	var m *history.Message
 	leaf := true
 	switch kind := v.Type.Str(); kind {
 	case "user":
@@ -95,8 +95,8 @@ func sessionParts(parts jsonscan.Value) (said, thought string, calls []jsonscan.
 	return said, thought, calls
 }
 
-func (d *sessionDecoder) answer(v *sessionRecordForm) *adapter.SessionMessage {
-	m := d.c.Message(v.UUID.Str(), adapter.RoleAssistant, sessionfile.Time(v.Timestamp))
+func (d *sessionDecoder) answer(v *sessionRecordForm) *history.Message {
+	m := d.c.Message(v.UUID.Str(), history.RoleAssistant, sessionfile.Time(v.Timestamp))
 	said, thought, calls := sessionParts(v.Message.Parts)
 	m.Content, m.Thinking = said, thought
 	for _, call := range calls {
@@ -124,9 +124,9 @@ func (d *sessionDecoder) answer(v *sessionRecordForm) *adapter.SessionMessage {
 }
 
 // results handles the results of tools, one or more per record.
-func (d *sessionDecoder) results(v *sessionRecordForm) *adapter.SessionMessage {
+func (d *sessionDecoder) results(v *sessionRecordForm) *history.Message {
 	uuid, at := v.UUID.Str(), sessionfile.Time(v.Timestamp)
-	var first *adapter.SessionMessage
+	var first *history.Message
 	n := 0
 	for _, e := range v.Message.Parts.Array {
 		r := e.Get("functionResponse")

@@ -8,15 +8,16 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 var _ adapter.SessionSums = Adapter{}
 
 // UsageStores returns the folder of the projects' folders.
-func (Adapter) UsageStores(h adapter.Host) []adapter.UsageStore {
+func (Adapter) UsageStores(h adapter.Host) []history.UsageStore {
 	root := path.Join(cmp.Or(h.Getenv("QWEN_RUNTIME_DIR"), h.Getenv("QWEN_HOME"), path.Join(h.Home, ".qwen")), "projects")
-	return []adapter.UsageStore{usagescan.Projects(root, "chats", ".jsonl")}
+	return []history.UsageStore{usagescan.Projects(root, "chats", ".jsonl")}
 }
 
 // StatesSessionSums implements adapter.SessionSums: a result's usage is that of the session, including sub-agents and
@@ -27,7 +28,7 @@ func (Adapter) StatesSessionSums() {}
 func (Adapter) UsageVersion() int { return 2 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f adapter.UsageFile) adapter.UsageScanner {
+func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
 	return usagescan.New(&usageLog{session: strings.TrimSuffix(path.Base(f.Rel), ".jsonl")})
 }
 
@@ -79,12 +80,12 @@ type eventForm struct {
 
 var eventShape jsonscan.Shape[eventForm]
 
-func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+func (l *usageLog) Line(line []byte, give func(*history.UsageRecord)) bool {
 	var f usageLineForm
 	if !usageLineShape.Into(line, &f) {
 		return false
 	}
-	r := adapter.UsageRecord{Time: usagescan.Millis(f.Timestamp), Session: cmp.Or(l.names.Of(f.SessionID), l.session),
+	r := history.UsageRecord{Time: usagescan.Millis(f.Timestamp), Session: cmp.Or(l.names.Of(f.SessionID), l.session),
 		Project: l.names.Of(f.Cwd), Copied: f.ForkedFrom.Exists()}
 	if r.Time == 0 {
 		return true
@@ -140,7 +141,7 @@ func take(list *[]usage, u usage) bool {
 	return false
 }
 
-func (u usage) into(r *adapter.UsageRecord, give func(*adapter.UsageRecord)) {
+func (u usage) into(r *history.UsageRecord, give func(*history.UsageRecord)) {
 	r.CacheRead = min(u.Cached, u.Prompt)
 	r.Input = u.Prompt - r.CacheRead
 	r.Output, r.Thinking = u.Output, u.Thoughts

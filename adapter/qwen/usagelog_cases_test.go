@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
+	"github.com/drawbar/drawbar/history"
 )
 
 func TestUsageLines(t *testing.T) {
@@ -36,7 +37,7 @@ func TestUsageLines(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
-			for _, r := range usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, adapter.UsageFile{Rel: "p/chats/x.jsonl"}), []byte(tc.text), 0) {
+			for _, r := range usagetest.Scan(Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, history.UsageFile{Rel: "p/chats/x.jsonl"}), []byte(tc.text), 0) {
 				s := fmt.Sprintf("%s %s in=%d read=%d out=%d think=%d", r.Session, r.Model, r.Input, r.CacheRead, r.Output, r.Thinking)
 				if r.SubAgent {
 					s += " sub"

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/sessions"
+	"github.com/drawbar/drawbar/settings"
 	"github.com/spf13/cobra"
 )
 
@@ -98,7 +98,7 @@ func (a *App) Complete(cmd *cobra.Command) {
 	agents, models, profiles, sessions := a.CompleteAgents(true), completion(a.completeModels), completion(a.completeProfiles), completion(a.completeSessions)
 	flags := map[string]cobra.CompletionFunc{
 		"agent": agents, "model": models, "profile": profiles, "session": sessions, "fork": sessions, "fallback": agents,
-		"scope":  cobra.FixedCompletions([]string{string(adapter.ScopeGlobal), string(adapter.ScopeProject), string(adapter.ScopeLocal)}, cobra.ShellCompDirectiveNoFileComp),
+		"scope":  cobra.FixedCompletions([]string{string(settings.Global), string(settings.Project), string(settings.Local)}, cobra.ShellCompDirectiveNoFileComp),
 		"format": cobra.FixedCompletions([]string{"json", "jsonl", "markdown"}, cobra.ShellCompDirectiveNoFileComp),
 	}
 	arguments := map[string]cobra.CompletionFunc{

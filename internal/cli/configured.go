@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/customagent"
+	"github.com/drawbar/drawbar/settings"
 	"github.com/spf13/cobra"
 )
 
@@ -55,12 +55,12 @@ func (a *App) passedOver(dirs config.Dirs) {
 }
 
 // Scope parses --scope: global, its synonym user, project, or empty.
-func Scope(word string) (adapter.ConfigScope, error) {
+func Scope(word string) (settings.Scope, error) {
 	switch word {
-	case "", string(adapter.ScopeGlobal), string(adapter.ScopeProject):
-		return adapter.ConfigScope(word), nil
+	case "", string(settings.Global), string(settings.Project):
+		return settings.Scope(word), nil
 	case "user":
-		return adapter.ScopeGlobal, nil
+		return settings.Global, nil
 	}
 	return "", Usage("--scope %q is not a scope", word).WithHint("global or project")
 }

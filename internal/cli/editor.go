@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -28,7 +28,7 @@ func (a *App) Edit(ctx context.Context, e Editing) (file string, err error) {
 	if len(words) == 0 {
 		return "", Usage("%s: neither VISUAL nor EDITOR is set", e.What).WithHint("EDITOR=vi %s, or %s", e.Typed, e.Instead)
 	}
-	path, err := adapter.OSHost(nil).LookPath(words[0])
+	path, err := oshost.New(nil).LookPath(words[0])
 	if err != nil {
 		return "", Usage("%s: the editor %s was not found", e.What, words[0]).WithHint("EDITOR=vi %s", e.Typed)
 	}

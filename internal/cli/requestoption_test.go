@@ -17,6 +17,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // agents are two that run a program of the caller's.
@@ -28,7 +29,7 @@ func agents() []adapter.Descriptor {
 			c.Agent.TakesCommand = true
 			return c
 		}}
-		list = append(list, adapter.Descriptor{Name: name, DisplayName: name, Command: name, Config: adapter.ConfigSchema{Agent: name},
+		list = append(list, adapter.Descriptor{Name: name, DisplayName: name, Command: name, Config: settings.Schema{Agent: name},
 			New: func() adapter.Adapter { return fake }})
 	}
 	return list

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/near"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Change describes an edit of one file. Apply gets the file's text at the time of writing.
@@ -41,8 +41,8 @@ func (ch Change) Apply(d *configfile.Document) (changed bool, err error) {
 
 // Set returns the change that sets a target in one scope. The value is checked against the schema: the error is a
 // VALIDATION_ERROR that lists every fault, or a CAPABILITY_ERROR for a scope that the agent does not have.
-func (c *Config) Set(t Target, value any, scope adapter.ConfigScope) (Change, error) {
-	if t.whole() && t.Field.Type == adapter.TypeMCPServers {
+func (c *Config) Set(t Target, value any, scope settings.Scope) (Change, error) {
+	if t.whole() && t.Field.Type == settings.TypeMCPServers {
 		return Change{}, execution.Errorf(execution.CodeValidation, "%s is set server by server", t.Name).
 			WithHint("drawbar mcp add %s NAME -- COMMAND", c.Schema.Agent)
 	}
@@ -61,7 +61,7 @@ func (c *Config) Set(t Target, value any, scope adapter.ConfigScope) (Change, er
 }
 
 // Unset returns the changes that remove a target from one scope: one for each file of that scope that contains it.
-func (c *Config) Unset(t Target, scope adapter.ConfigScope) ([]Change, error) {
+func (c *Config) Unset(t Target, scope settings.Scope) ([]Change, error) {
 	if _, err := c.file(t, scope); err != nil {
 		return nil, err
 	}
@@ -82,11 +82,11 @@ func (c *Config) Unset(t Target, scope adapter.ConfigScope) ([]Change, error) {
 }
 
 // file returns where a target is written in a scope: the file that contains it, else the scope's first file.
-func (c *Config) file(t Target, scope adapter.ConfigScope) (*File, error) {
-	if scope == adapter.ScopeBoth || scope == "" {
-		scope = adapter.ScopeGlobal
+func (c *Config) file(t Target, scope settings.Scope) (*File, error) {
+	if scope == settings.Both || scope == "" {
+		scope = settings.Global
 	}
-	if t.Field != nil && scope == adapter.ScopeProject && t.Field.Scope == adapter.ScopeGlobal || t.Field != nil && scope == adapter.ScopeGlobal && t.Field.Scope == adapter.ScopeProject {
+	if t.Field != nil && scope == settings.Project && t.Field.Scope == settings.Global || t.Field != nil && scope == settings.Global && t.Field.Scope == settings.Project {
 		return nil, c.noScope(t, scope)
 	}
 	var first *File
@@ -106,11 +106,11 @@ func (c *Config) file(t Target, scope adapter.ConfigScope) (*File, error) {
 	return first, nil
 }
 
-func (c *Config) noScope(t Target, scope adapter.ConfigScope) error {
+func (c *Config) noScope(t Target, scope settings.Scope) error {
 	var have []string
 	for _, f := range c.Files {
 		s := string(f.Scope)
-		if f.ID == t.File && !slices.Contains(have, s) && (t.Field == nil || t.Field.Scope == adapter.ScopeBoth || t.Field.Scope == f.Scope) {
+		if f.ID == t.File && !slices.Contains(have, s) && (t.Field == nil || t.Field.Scope == settings.Both || t.Field.Scope == f.Scope) {
 			have = append(have, s)
 		}
 	}
@@ -120,7 +120,7 @@ func (c *Config) noScope(t Target, scope adapter.ConfigScope) error {
 
 // AddMCPServer returns the change that adds a server to a scope. If the scope has a server of that name, the error is
 // a CONFIG_ERROR.
-func (c *Config) AddMCPServer(m execution.MCPServer, scope adapter.ConfigScope) (Change, error) {
+func (c *Config) AddMCPServer(m execution.MCPServer, scope settings.Scope) (Change, error) {
 	t, err := c.mcpField()
 	if err != nil {
 		return Change{}, err
@@ -151,7 +151,7 @@ func (c *Config) AddMCPServer(m execution.MCPServer, scope adapter.ConfigScope) 
 }
 
 // RemoveMCPServer returns the changes that remove a server from a scope. A missing server is a CONFIG_ERROR.
-func (c *Config) RemoveMCPServer(name string, scope adapter.ConfigScope) ([]Change, error) {
+func (c *Config) RemoveMCPServer(name string, scope settings.Scope) ([]Change, error) {
 	t, err := c.mcpField()
 	if err != nil {
 		return nil, err

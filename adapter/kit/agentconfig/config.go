@@ -18,6 +18,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/near"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // maxFile bounds the size of a configuration file.
@@ -25,7 +26,7 @@ const maxFile = 32 << 20
 
 // File is one configuration file as it was read.
 type File struct {
-	adapter.ConfigFile
+	settings.File
 	Name   string               // absolute path
 	Keys   configfile.Path      // path of the object that contains the fields
 	Root   string               // the project's directory for a file inside it, else empty
@@ -44,14 +45,14 @@ func (f *File) get(path configfile.Path) (any, bool) {
 
 // Config is a snapshot of an agent's configuration files, safe for concurrent reads.
 type Config struct {
-	Schema  adapter.ConfigSchema
+	Schema  settings.Schema
 	Project string // absolute
 	Files   []File // from the widest scope to the narrowest
 }
 
 // Load reads an agent's files. project is an absolute directory. A file that cannot be read or parsed is returned
 // with its Err; the error is for a schema without files and for a variable with an unusable location.
-func Load(h adapter.Host, schema adapter.ConfigSchema, project string) (*Config, error) {
+func Load(h adapter.Host, schema settings.Schema, project string) (*Config, error) {
 	if len(schema.Files) == 0 {
 		return nil, &execution.Error{Code: execution.CodeCapability, Agent: schema.Agent, Capability: "config",
 			Message: fmt.Sprintf("%s has no configuration files that drawbar knows", schema.Agent)}
@@ -60,7 +61,7 @@ func Load(h adapter.Host, schema adapter.ConfigSchema, project string) (*Config,
 		h.Getenv = func(string) string { return "" }
 	}
 	c := &Config{Schema: schema, Project: project}
-	for _, scope := range adapter.ConfigScopes {
+	for _, scope := range settings.Scopes {
 		for _, file := range slices.Backward(schema.Files) { // the first of a scope wins
 			if file.Scope != scope {
 				continue
@@ -69,7 +70,7 @@ func Load(h adapter.Host, schema adapter.ConfigSchema, project string) (*Config,
 			if err != nil {
 				return nil, err
 			}
-			f := File{ConfigFile: file, Name: name, Keys: keys}
+			f := File{File: file, Name: name, Keys: keys}
 			if inProject(file) {
 				f.Root = strings.TrimRight(strings.TrimSuffix(strings.ReplaceAll(name, `\`, "/"), file.Path), "/")
 			}
@@ -80,7 +81,7 @@ func Load(h adapter.Host, schema adapter.ConfigSchema, project string) (*Config,
 	return c, nil
 }
 
-func inProject(file adapter.ConfigFile) bool {
+func inProject(file settings.File) bool {
 	return !strings.HasPrefix(file.Path, "~/") && !path.IsAbs(file.Path)
 }
 
@@ -154,11 +155,11 @@ func (c *Config) Paths() []string {
 
 // Target is what a name refers to: a field, or a key of the agent's own.
 type Target struct {
-	Name  string               // for display
-	Field *adapter.ConfigField // nil for a key that the schema does not know
-	Rest  configfile.Path      // below the field
-	Path  configfile.Path      // in the file, below the file's keys
-	File  string               // ID of the files that contain it
+	Name  string          // for display
+	Field *settings.Field // nil for a key that the schema does not know
+	Rest  configfile.Path // below the field
+	Path  configfile.Path // in the file, below the file's keys
+	File  string          // ID of the files that contain it
 }
 
 // whole reports whether the target is a field rather than a part of one.
@@ -185,7 +186,7 @@ func (c *Config) Resolve(name string) (Target, error) {
 		return t, nil
 	}
 	for _, f := range c.Files {
-		if f.ID == adapter.SettingsFile {
+		if f.ID == settings.MainFile {
 			if _, ok := f.get(path[:1]); ok {
 				t, _ := c.native(path)
 				return t, nil
@@ -199,7 +200,7 @@ func (c *Config) Resolve(name string) (Target, error) {
 func (c *Config) field(path configfile.Path) (Target, bool) {
 	for n := len(path); n > 0; n-- {
 		f, ok := c.Schema.Field(strings.Join(path[:n], "."))
-		if !ok || n < len(path) && f.Type != adapter.TypeObject && f.Type != adapter.TypeMCPServers {
+		if !ok || n < len(path) && f.Type != settings.TypeObject && f.Type != settings.TypeMCPServers {
 			continue
 		}
 		return c.target(f, path[n:]), true
@@ -207,12 +208,12 @@ func (c *Config) field(path configfile.Path) (Target, bool) {
 	return Target{}, false
 }
 
-func (c *Config) target(f adapter.ConfigField, rest configfile.Path) Target {
+func (c *Config) target(f settings.Field, rest configfile.Path) Target {
 	native, err := configfile.ParsePath(f.Native)
 	if err != nil {
 		native = configfile.Path{f.Native}
 	}
-	t := Target{Name: f.Path, Field: &f, Rest: rest, Path: slices.Concat(native, rest), File: cmp.Or(f.File, adapter.SettingsFile)}
+	t := Target{Name: f.Path, Field: &f, Rest: rest, Path: slices.Concat(native, rest), File: cmp.Or(f.File, settings.MainFile)}
 	if len(rest) > 0 {
 		t.Name += "." + rest.String()
 	}
@@ -226,12 +227,12 @@ func (c *Config) native(path configfile.Path) (Target, bool) {
 			if native, err := configfile.ParsePath(f.Native); err != nil || !slices.Equal(native, path[:n]) {
 				continue
 			}
-			if n == len(path) || f.Type == adapter.TypeObject || f.Type == adapter.TypeMCPServers {
+			if n == len(path) || f.Type == settings.TypeObject || f.Type == settings.TypeMCPServers {
 				return c.target(f, path[n:]), true
 			}
 		}
 	}
-	return Target{Name: nativePrefix + path.String(), Path: path, File: adapter.SettingsFile}, false
+	return Target{Name: nativePrefix + path.String(), Path: path, File: settings.MainFile}, false
 }
 
 func (c *Config) unknown(name string, path configfile.Path) error {

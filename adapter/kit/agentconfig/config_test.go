@@ -12,27 +12,28 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
-func schema() adapter.ConfigSchema {
-	return adapter.NewConfigSchema("echo", "1.0.0", []adapter.ConfigFile{
-		{Scope: adapter.ScopeGlobal, Path: "~/.echo/settings.json", Moved: "$ECHO_HOME/settings.json", Format: "jsonc"},
-		{Scope: adapter.ScopeProject, Path: ".echo/settings.json", Format: "jsonc"},
-		{Scope: adapter.ScopeProject, Path: ".echo/more.json", Format: "jsonc", AtRoot: true},
-		{ID: "mcp", Scope: adapter.ScopeGlobal, Path: "~/.echo.json", Format: "json"},
-		{ID: "mcp", Scope: adapter.ScopeLocal, Path: "~/.echo.json", Format: "json", Prefix: []string{"projects", "{project}"}, AtRoot: true},
-	}, &adapter.MCPShape{Kinds: []adapter.MCPKind{{Transport: execution.MCPStdio}, {Transport: execution.MCPSSE, Type: "sse", URL: "url"}}},
-		[]adapter.ConfigField{
-			{Path: "model", Type: adapter.TypeString, Normalized: true, Native: "model.name"},
-			{Path: "approvalMode", Type: adapter.TypeEnum, Normalized: true, Native: "mode", Enum: []string{"ask", "all", "plan"},
-				Values: []adapter.ConfigValue{{Value: "prompt", Native: "ask"}, {Value: "yolo", Native: "all"}}},
-			{Path: "allowedCommands", Type: adapter.TypeStringList, Normalized: true, Native: "rules.allow"},
-			{Path: "deniedCommands", Type: adapter.TypeStringList, Normalized: true, Native: "rules.deny", Merge: adapter.MergeUnion},
-			{Path: "env", Type: adapter.TypeObject, Normalized: true, Native: "env", Secret: true},
-			{Path: "mcpServers", Type: adapter.TypeMCPServers, Normalized: true, Native: "mcpServers", File: "mcp"},
-			{Path: "limit", Type: adapter.TypeInteger, Native: "limit", Min: new(1.0), Max: new(9.0)},
-			{Path: "code", Type: adapter.TypeString, Native: "code", Pattern: "^[A-Z]+$", Required: true},
-			{Path: "old", Type: adapter.TypeBoolean, Native: "old", Deprecated: "new", Scope: adapter.ScopeGlobal},
+func schema() settings.Schema {
+	return settings.NewSchema("echo", "1.0.0", []settings.File{
+		{Scope: settings.Global, Path: "~/.echo/settings.json", Moved: "$ECHO_HOME/settings.json", Format: "jsonc"},
+		{Scope: settings.Project, Path: ".echo/settings.json", Format: "jsonc"},
+		{Scope: settings.Project, Path: ".echo/more.json", Format: "jsonc", AtRoot: true},
+		{ID: "mcp", Scope: settings.Global, Path: "~/.echo.json", Format: "json"},
+		{ID: "mcp", Scope: settings.Local, Path: "~/.echo.json", Format: "json", Prefix: []string{"projects", "{project}"}, AtRoot: true},
+	}, &settings.MCPShape{Kinds: []settings.MCPKind{{Transport: execution.MCPStdio}, {Transport: execution.MCPSSE, Type: "sse", URL: "url"}}},
+		[]settings.Field{
+			{Path: "model", Type: settings.TypeString, Normalized: true, Native: "model.name"},
+			{Path: "approvalMode", Type: settings.TypeEnum, Normalized: true, Native: "mode", Enum: []string{"ask", "all", "plan"},
+				Values: []settings.Value{{Value: "prompt", Native: "ask"}, {Value: "yolo", Native: "all"}}},
+			{Path: "allowedCommands", Type: settings.TypeStringList, Normalized: true, Native: "rules.allow"},
+			{Path: "deniedCommands", Type: settings.TypeStringList, Normalized: true, Native: "rules.deny", Merge: settings.MergeUnion},
+			{Path: "env", Type: settings.TypeObject, Normalized: true, Native: "env", Secret: true},
+			{Path: "mcpServers", Type: settings.TypeMCPServers, Normalized: true, Native: "mcpServers", File: "mcp"},
+			{Path: "limit", Type: settings.TypeInteger, Native: "limit", Min: new(1.0), Max: new(9.0)},
+			{Path: "code", Type: settings.TypeString, Native: "code", Pattern: "^[A-Z]+$", Required: true},
+			{Path: "old", Type: settings.TypeBoolean, Native: "old", Deprecated: "new", Scope: settings.Global},
 		})
 }
 
@@ -138,7 +139,7 @@ func TestLayers(t *testing.T) {
 		t.Errorf("settings: %s", diff)
 	}
 	servers, err := c.MCPServers("")
-	if err != nil || len(servers) != 3 || servers[0].Scope != adapter.ScopeLocal || servers[1].Scope != adapter.ScopeGlobal || servers[2].Error == "" {
+	if err != nil || len(servers) != 3 || servers[0].Scope != settings.Local || servers[1].Scope != settings.Global || servers[2].Error == "" {
 		t.Errorf("servers: %+v %v", servers, err)
 	}
 	if got := servers[0].Masked().URL; got != "http://u:***@h/?api_key=***&x=1" {
@@ -166,7 +167,7 @@ func TestMovedByVariable(t *testing.T) {
 	if execution.CodeOf(err) != execution.CodeConfig || !strings.Contains(err.Error(), "ECHO_HOME") {
 		t.Errorf("a relative directory: %v", err)
 	}
-	if _, err := Load(world(nil), adapter.ConfigSchema{Agent: "none"}, "/work"); execution.CodeOf(err) != execution.CodeCapability {
+	if _, err := Load(world(nil), settings.Schema{Agent: "none"}, "/work"); execution.CodeOf(err) != execution.CodeCapability {
 		t.Errorf("no files: %v", err)
 	}
 }
@@ -200,7 +201,7 @@ func TestSetChecks(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		text  string
-		scope adapter.ConfigScope
+		scope settings.Scope
 		want  string // the error, or the value as JSON
 	}{
 		{"model", "5", "", `"5"`}, {"model", `"quoted"`, "", `"quoted"`}, {"model", "  ", "", "is empty"},
@@ -210,8 +211,8 @@ func TestSetChecks(t *testing.T) {
 		{"env", `{"A": "b"}`, "", `{"A":"b"}`}, {"env", "A=b", "", "is not a JSON object"}, {"env.A", "5", "", `"5"`},
 		{"limit", "3", "", "3"}, {"limit", "0", "", "want 1 to 9"}, {"limit", "10", "", "want 1 to 9"}, {"limit", "1.5", "", "want integer"}, {"limit", "x", "", "is a text"},
 		{"code", "AB", "", `"AB"`}, {"code", "ab", "", "does not match"},
-		{"old", "true", "", "true"}, {"old", "yes", "", "true or false"}, {"old", "true", adapter.ScopeProject, "echo has no old in the scope project; --scope global"},
-		{"model", "m", adapter.ScopeLocal, "no model in the scope local; --scope global or project"},
+		{"old", "true", "", "true"}, {"old", "yes", "", "true or false"}, {"old", "true", settings.Project, "echo has no old in the scope project; --scope global"},
+		{"model", "m", settings.Local, "no model in the scope local; --scope global or project"},
 		{"mcpServers", "{}", "", "server by server"}, {"native.x.y", "[1]", "", "[1]"}, {"native.x", "plain", "", `"plain"`},
 	} {
 		target, err := c.Resolve(tc.name)
@@ -267,7 +268,7 @@ func TestValidate(t *testing.T) {
 }
 
 func settingsFile(c *Config) File {
-	return c.Files[slices.IndexFunc(c.Files, func(f File) bool { return f.ID == adapter.SettingsFile })]
+	return c.Files[slices.IndexFunc(c.Files, func(f File) bool { return f.ID == settings.MainFile })]
 }
 
 // What cannot be read as a file is said and does not stop the others.
@@ -282,7 +283,7 @@ func TestOddFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, ok, err := c.Get(target, adapter.ScopeProject); err != nil || !ok || v != "AB" {
+	if v, ok, err := c.Get(target, settings.Project); err != nil || !ok || v != "AB" {
 		t.Errorf("%v %v %v", v, ok, err)
 	}
 	big := fstest.MapFS{"home/ann/.echo/settings.json": &fstest.MapFile{Data: make([]byte, maxFile+1)}}
@@ -302,7 +303,7 @@ func TestServers(t *testing.T) {
 	if got := servers[0].Masked(); strings.Join(got.Args, " ") != "--token *** --api-key=*** -v" || got.Native["timeout"] != int64(5) {
 		t.Errorf("%+v", got)
 	}
-	if changes, err := c.RemoveMCPServer("../x", adapter.ScopeGlobal); err != nil || len(changes) != 1 {
+	if changes, err := c.RemoveMCPServer("../x", settings.Global); err != nil || len(changes) != 1 {
 		t.Errorf("a name that is there can be removed: %v", err)
 	}
 	for _, m := range []execution.MCPServer{
@@ -310,14 +311,14 @@ func TestServers(t *testing.T) {
 		{Name: `a"b`, Transport: execution.MCPStdio, Command: "c"}, {Name: "", Transport: execution.MCPStdio, Command: "c"}, {Name: "n", Transport: execution.MCPStdio},
 		{Name: "n", Transport: execution.MCPSSE}, {Name: "n", Transport: "x"},
 	} {
-		if _, err := c.AddMCPServer(m, adapter.ScopeGlobal); execution.CodeOf(err) != execution.CodeValidation {
+		if _, err := c.AddMCPServer(m, settings.Global); execution.CodeOf(err) != execution.CodeValidation {
 			t.Errorf("%+v: %v", m, err)
 		}
 	}
-	if _, err := c.AddMCPServer(execution.MCPServer{Name: "n", Transport: execution.MCPStreamableHTTP, URL: "http://x"}, adapter.ScopeGlobal); execution.CodeOf(err) != execution.CodeCapability {
+	if _, err := c.AddMCPServer(execution.MCPServer{Name: "n", Transport: execution.MCPStreamableHTTP, URL: "http://x"}, settings.Global); execution.CodeOf(err) != execution.CodeCapability {
 		t.Errorf("a transport that the agent lacks: %v", err)
 	}
-	if _, err := c.AddMCPServer(execution.MCPServer{Name: "n", Transport: execution.MCPSSE, URL: "http://x", Headers: map[string]string{"a": "b"}}, adapter.ScopeGlobal); execution.CodeOf(err) != execution.CodeCapability {
+	if _, err := c.AddMCPServer(execution.MCPServer{Name: "n", Transport: execution.MCPSSE, URL: "http://x", Headers: map[string]string{"a": "b"}}, settings.Global); execution.CodeOf(err) != execution.CodeCapability {
 		t.Errorf("headers that the agent cannot keep: %v", err)
 	}
 	s := schema()
@@ -331,7 +332,7 @@ func TestServers(t *testing.T) {
 // The file may have got a server of that name since it was looked at.
 func TestAddedMeanwhile(t *testing.T) {
 	t.Parallel()
-	ch, err := load(t, world(nil)).AddMCPServer(execution.MCPServer{Name: "n", Transport: execution.MCPStdio, Command: "c"}, adapter.ScopeGlobal)
+	ch, err := load(t, world(nil)).AddMCPServer(execution.MCPServer{Name: "n", Transport: execution.MCPStdio, Command: "c"}, settings.Global)
 	if err != nil {
 		t.Fatal(err)
 	}

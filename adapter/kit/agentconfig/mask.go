@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/internal/base/secret"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Hidden replaces a value that is not shown.
@@ -117,7 +117,7 @@ func hideAll(values map[string]string) map[string]string {
 // MaskedValue returns a value of t without secrets.
 func (c *Config) MaskedValue(t Target, v any) any {
 	last := t.Path[len(t.Path)-1]
-	inEnv := t.Field != nil && t.Field.Type == adapter.TypeMCPServers && len(t.Rest) > 1 && (t.Rest[1] == "env" || strings.HasSuffix(strings.ToLower(t.Rest[1]), "headers"))
+	inEnv := t.Field != nil && t.Field.Type == settings.TypeMCPServers && len(t.Rest) > 1 && (t.Rest[1] == "env" || strings.HasSuffix(strings.ToLower(t.Rest[1]), "headers"))
 	if t.Field != nil && t.Field.Secret || secret.Setting(last) || inEnv {
 		return hide(v)
 	}
@@ -126,7 +126,7 @@ func (c *Config) MaskedValue(t Target, v any) any {
 }
 
 // Masked returns the configuration without secrets.
-func (a AgentConfig) Masked(schema adapter.ConfigSchema) AgentConfig {
+func (a AgentConfig) Masked(schema settings.Schema) AgentConfig {
 	values := map[string]any{}
 	for k, v := range a.Values {
 		if f, ok := schema.Field(k); ok && f.Secret || secret.Setting(k) {

@@ -7,24 +7,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // MCPServer is a server as an agent configures it, and its origin.
 type MCPServer struct {
 	execution.MCPServer
-	Scope  adapter.ConfigScope `json:"scope"`
-	File   string              `json:"file"`
-	Native map[string]any      `json:"native,omitempty"` // keys without a Drawbar name: timeout, trust, tools
-	Error  string              `json:"error,omitempty"`  // why the entry cannot be read
+	Scope  settings.Scope `json:"scope"`
+	File   string         `json:"file"`
+	Native map[string]any `json:"native,omitempty"` // keys without a Drawbar name: timeout, trust, tools
+	Error  string         `json:"error,omitempty"`  // why the entry cannot be read
 }
 
 // mcpField returns the field that contains the servers.
 func (c *Config) mcpField() (Target, error) {
 	for _, f := range c.Schema.Fields {
-		if f.Type == adapter.TypeMCPServers && c.Schema.MCP != nil {
+		if f.Type == settings.TypeMCPServers && c.Schema.MCP != nil {
 			return c.target(f, nil), nil
 		}
 	}
@@ -34,7 +34,7 @@ func (c *Config) mcpField() (Target, error) {
 
 // MCPServers returns the servers of all scopes, or of one, by name; the narrowest scope comes first among servers of
 // one name.
-func (c *Config) MCPServers(scope adapter.ConfigScope) ([]MCPServer, error) {
+func (c *Config) MCPServers(scope settings.Scope) ([]MCPServer, error) {
 	t, err := c.mcpField()
 	if err != nil {
 		return nil, err
@@ -73,18 +73,18 @@ func (c *Config) MCPServers(scope adapter.ConfigScope) ([]MCPServer, error) {
 }
 
 // isOther reports an entry that is no server.
-func isOther(s *adapter.MCPShape, v any) bool {
+func isOther(s *settings.MCPShape, v any) bool {
 	entry, _ := v.(map[string]any)
 	word, _ := entry["type"].(string)
 	return word != "" && slices.Contains(s.Other, word)
 }
 
 // commandKey and envKey return the names of the command and of its variables.
-func commandKey(k adapter.MCPKind) string { return cmp.Or(k.Command, "command") }
-func envKey(k adapter.MCPKind) string     { return cmp.Or(k.Env, "env") }
+func commandKey(k settings.MCPKind) string { return cmp.Or(k.Command, "command") }
+func envKey(k settings.MCPKind) string     { return cmp.Or(k.Env, "env") }
 
 // decode reads one server.
-func decode(s *adapter.MCPShape, v any, m *MCPServer) error {
+func decode(s *settings.MCPShape, v any, m *MCPServer) error {
 	entry, ok := v.(map[string]any)
 	if !ok {
 		return fmt.Errorf("the entry is not an object")
@@ -92,7 +92,7 @@ func decode(s *adapter.MCPShape, v any, m *MCPServer) error {
 	rest := maps.Clone(entry)
 	take := func(key string) any { v := rest[key]; delete(rest, key); return v }
 	word, _ := entry["type"].(string)
-	i := slices.IndexFunc(s.Kinds, func(k adapter.MCPKind) bool {
+	i := slices.IndexFunc(s.Kinds, func(k settings.MCPKind) bool {
 		if word != "" {
 			return word == k.Type || slices.Contains(k.Aliases, word)
 		}
@@ -139,7 +139,7 @@ func decode(s *adapter.MCPShape, v any, m *MCPServer) error {
 }
 
 // decodeCommand reads the command of a server, its arguments and its variables.
-func decodeCommand(k adapter.MCPKind, take func(string) any, m *MCPServer) (err error) {
+func decodeCommand(k settings.MCPKind, take func(string) any, m *MCPServer) (err error) {
 	if k.Line {
 		words, err := texts(take(commandKey(k)))
 		if err != nil {
@@ -199,8 +199,8 @@ func textMap(v any) (map[string]string, error) {
 }
 
 // encode writes a server in the agent's format.
-func encode(s *adapter.MCPShape, agent string, m execution.MCPServer) (configfile.Pairs, error) {
-	i := slices.IndexFunc(s.Kinds, func(k adapter.MCPKind) bool { return k.Transport == m.Transport })
+func encode(s *settings.MCPShape, agent string, m execution.MCPServer) (configfile.Pairs, error) {
+	i := slices.IndexFunc(s.Kinds, func(k settings.MCPKind) bool { return k.Transport == m.Transport })
 	if i < 0 {
 		var can []string
 		for _, k := range s.Kinds {

@@ -8,10 +8,11 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // place returns the file's absolute path and the keys above its fields, for an absolute project directory.
-func place(f adapter.ConfigFile, h adapter.Host, project string) (file string, prefix []string, err error) {
+func place(f settings.File, h adapter.Host, project string) (file string, prefix []string, err error) {
 	if f.AtRoot {
 		project = repositoryRoot(h, project)
 	}

@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/near"
 	"github.com/drawbar/drawbar/internal/base/secret"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // The codes of findings, as in the agent-mux specification.
@@ -66,7 +66,7 @@ func (c *Config) Validate() Validation {
 				c.validateField(&v, f, t)
 			}
 		}
-		if f.ID == adapter.SettingsFile {
+		if f.ID == settings.MainFile {
 			c.misspelt(&v, f)
 		}
 	}
@@ -93,7 +93,7 @@ func (c *Config) validateField(v *Validation, f File, t Target) {
 	if field.Deprecated != "" {
 		v.Warnings = append(v.Warnings, Finding{Field: field.Path, Code: Deprecated, Message: t.Path.String() + " is deprecated", Suggestion: field.Deprecated, File: f.Name})
 	}
-	if field.Type == adapter.TypeMCPServers {
+	if field.Type == settings.TypeMCPServers {
 		servers, object := value.(map[string]any)
 		if !object {
 			v.Errors = append(v.Errors, Finding{Field: field.Path, Code: TypeMismatch, Message: t.Path.String() + " is not an object of servers by name", Expected: "object", File: f.Name})
@@ -122,7 +122,7 @@ func (c *Config) misspelt(v *Validation, f File) {
 	m, _ := root.(map[string]any)
 	var known []string
 	for _, field := range c.Schema.Fields {
-		if t := c.target(field, nil); t.File == adapter.SettingsFile {
+		if t := c.target(field, nil); t.File == settings.MainFile {
 			known = append(known, t.Path[0])
 		}
 	}
@@ -149,7 +149,7 @@ func validation(agent string, faults []Finding) error {
 }
 
 // check checks a value against a field and converts it to the agent's names.
-func check(field adapter.ConfigField, value any) (any, []Finding) {
+func check(field settings.Field, value any) (any, []Finding) {
 	fault := func(code, expected, format string, args ...any) (any, []Finding) {
 		f := Finding{Field: field.Path, Code: code, Message: fmt.Sprintf(format, args...), Expected: expected}
 		if !field.Secret && !secret.Setting(field.Path) {
@@ -158,26 +158,26 @@ func check(field adapter.ConfigField, value any) (any, []Finding) {
 		return nil, []Finding{f}
 	}
 	switch field.Type {
-	case adapter.TypeString, adapter.TypeEnum:
+	case settings.TypeString, settings.TypeEnum:
 		s, ok := value.(string)
 		if !ok {
 			return fault(TypeMismatch, field.Type, "is %s", kind(value))
 		}
 		return checkText(field, s, fault)
-	case adapter.TypeNumber, adapter.TypeInteger:
+	case settings.TypeNumber, settings.TypeInteger:
 		n, ok := number(value)
-		if !ok || field.Type == adapter.TypeInteger && n != float64(int64(n)) {
+		if !ok || field.Type == settings.TypeInteger && n != float64(int64(n)) {
 			return fault(TypeMismatch, field.Type, "is %s", kind(value))
 		}
 		if field.Min != nil && n < *field.Min || field.Max != nil && n > *field.Max {
 			return fault(OutOfRange, limits(field), "is %v", n)
 		}
 		return value, nil
-	case adapter.TypeBoolean:
+	case settings.TypeBoolean:
 		if _, ok := value.(bool); !ok {
 			return fault(TypeMismatch, "true or false", "is %s", kind(value))
 		}
-	case adapter.TypeStringList:
+	case settings.TypeStringList:
 		switch v := value.(type) {
 		case string:
 			return []any{v}, nil
@@ -192,7 +192,7 @@ func check(field adapter.ConfigField, value any) (any, []Finding) {
 		default:
 			return fault(TypeMismatch, "a list of texts", "is %s", kind(value))
 		}
-	case adapter.TypeObject:
+	case settings.TypeObject:
 		switch value.(type) {
 		case map[string]any, map[string]string, configfile.Pairs:
 		default:
@@ -202,7 +202,7 @@ func check(field adapter.ConfigField, value any) (any, []Finding) {
 	return value, nil
 }
 
-func checkText(field adapter.ConfigField, s string, fault func(code, expected, format string, args ...any) (any, []Finding)) (any, []Finding) {
+func checkText(field settings.Field, s string, fault func(code, expected, format string, args ...any) (any, []Finding)) (any, []Finding) {
 	if field.Normalized && strings.TrimSpace(s) == "" {
 		return fault(InvalidFormat, "a text, or config unset", "is empty, which agents treat as a value")
 	}
@@ -231,7 +231,7 @@ func checkText(field adapter.ConfigField, s string, fault func(code, expected, f
 	return s, nil
 }
 
-func limits(f adapter.ConfigField) string {
+func limits(f settings.Field) string {
 	switch {
 	case f.Max == nil:
 		return fmt.Sprintf("%v or more", *f.Min)
@@ -284,16 +284,16 @@ func (c *Config) Read(t Target, text string) (any, error) {
 	isJSON := d.Decode(&v) == nil && !d.More()
 	if t.whole() {
 		switch t.Field.Type {
-		case adapter.TypeString, adapter.TypeEnum:
+		case settings.TypeString, settings.TypeEnum:
 			if s, ok := v.(string); ok && isJSON {
 				return s, nil
 			}
 			return text, nil
-		case adapter.TypeStringList:
+		case settings.TypeStringList:
 			if !isJSON {
 				return []any{text}, nil
 			}
-		case adapter.TypeObject:
+		case settings.TypeObject:
 			if _, ok := v.(map[string]any); !ok || !isJSON {
 				return nil, validation(c.Schema.Agent, []Finding{{Field: t.Name, Code: TypeMismatch, Message: "is not a JSON object", Expected: `{"NAME": "VALUE"}`}})
 			}

@@ -8,17 +8,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/internal/base/secret"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Origin is where a value comes from.
 type Origin struct {
-	Scope adapter.ConfigScope `json:"scope"`
-	File  string              `json:"file"`
-	Key   string              `json:"key"` // dotted path in the file
-	Value any                 `json:"value"`
+	Scope settings.Scope `json:"scope"`
+	File  string         `json:"file"`
+	Key   string         `json:"key"` // dotted path in the file
+	Value any            `json:"value"`
 }
 
 // Setting is a value and all the places that set it.
@@ -33,7 +33,7 @@ type Setting struct {
 // Get returns a target's value merged over the scopes: the narrowest scope wins for scalars and lists, lists that the
 // agent joins have the elements of all scopes, and objects are merged by key. A file that cannot be parsed is an
 // error.
-func (c *Config) Get(t Target, scope adapter.ConfigScope) (any, bool, error) {
+func (c *Config) Get(t Target, scope settings.Scope) (any, bool, error) {
 	var merged any
 	found := false
 	for i := range c.Files {
@@ -52,7 +52,7 @@ func (c *Config) Get(t Target, scope adapter.ConfigScope) (any, bool, error) {
 }
 
 // joins reports whether the agent joins the lists of all scopes.
-func (t Target) joins() bool { return t.whole() && t.Field.Merge == adapter.MergeUnion }
+func (t Target) joins() bool { return t.whole() && t.Field.Merge == settings.MergeUnion }
 
 // merge merges the value of a narrower scope into another.
 func (t Target) merge(under, over any) any {
@@ -92,7 +92,7 @@ func (c *Config) words(t Target, v any) any {
 				return w.Value
 			}
 		}
-		if t.Field.Type == adapter.TypeStringList {
+		if t.Field.Type == settings.TypeStringList {
 			return []any{s} // some agents accept a string for a list of one
 		}
 	}
@@ -123,7 +123,7 @@ func (c *Config) Settings() []Setting {
 		root, _ := f.Doc.Get(f.Keys)
 		leaves(nil, root, func(path configfile.Path, v any) {
 			t, known := c.native(path)
-			if f.ID != adapter.SettingsFile && !(known && t.File == f.ID) || known && t.Field.Type == adapter.TypeMCPServers {
+			if f.ID != settings.MainFile && !(known && t.File == f.ID) || known && t.Field.Type == settings.TypeMCPServers {
 				return
 			}
 			s := byName[t.Name]
@@ -195,13 +195,13 @@ func (c *Config) Agent() (AgentConfig, error) {
 	if err := c.Err(); err != nil {
 		return a, err
 	}
-	scopes := map[adapter.ConfigScope]bool{}
+	scopes := map[settings.Scope]bool{}
 	for _, f := range c.Files {
 		if f.Exists {
 			scopes[f.Scope] = true
 			a.Source = string(f.Scope)
 		}
-		if v, ok := f.get(nil); ok && f.ID == adapter.SettingsFile {
+		if v, ok := f.get(nil); ok && f.ID == settings.MainFile {
 			a.Native = merge(a.Native, v).(map[string]any)
 		}
 	}
@@ -210,7 +210,7 @@ func (c *Config) Agent() (AgentConfig, error) {
 	}
 	for _, field := range c.Schema.Fields {
 		t := c.target(field, nil)
-		if field.Type == adapter.TypeMCPServers || !field.Normalized && !t.joins() {
+		if field.Type == settings.TypeMCPServers || !field.Normalized && !t.joins() {
 			continue
 		}
 		v, ok, err := c.Get(t, "")
@@ -220,7 +220,7 @@ func (c *Config) Agent() (AgentConfig, error) {
 		if ok && field.Normalized {
 			a.Values[field.Path] = v
 		}
-		if ok && t.joins() && t.File == adapter.SettingsFile {
+		if ok && t.joins() && t.File == settings.MainFile {
 			put(a.Native, t.Path, v)
 		}
 	}

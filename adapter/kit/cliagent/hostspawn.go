@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
 // maxSpawnOutput bounds what Spawn keeps of each stream; the rest is discarded.
 const maxSpawnOutput = 4 << 20
 
-// Spawn runs a command to its end: the spawner of adapter.OSHost. When it returns, also because ctx ended, the
+// Spawn runs a command to its end: the spawner of oshost.New. When it returns, also because ctx ended, the
 // command and its child processes have ended.
 func Spawn(ctx context.Context, c adapter.SpawnRequest) (adapter.SpawnOutcome, error) {
 	env := os.Environ()
@@ -26,7 +27,7 @@ func Spawn(ctx context.Context, c adapter.SpawnRequest) (adapter.SpawnOutcome, e
 	}
 	path := c.Command
 	if filepath.Base(path) == path {
-		found, err := adapter.OSHost(nil).LookPath(path)
+		found, err := oshost.New(nil).LookPath(path)
 		if err != nil {
 			return adapter.SpawnOutcome{}, err
 		}

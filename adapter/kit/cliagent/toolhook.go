@@ -10,6 +10,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // ToolHook is how an agent asks before a tool call, for one run and without changing the user's files. Spawn gets
@@ -22,7 +23,7 @@ type ToolHook struct {
 	// Read parses what the agent passes to the hook of an event.
 	Read func(event string, payload []byte) (execution.HookCall, error)
 	// Answer formats a result for the agent.
-	Answer func(event string, res execution.HookResult) adapter.HookAnswer
+	Answer func(event string, res execution.HookResult) settings.HookAnswer
 }
 
 // HookLines are the commands of a run's hooks, as shell lines.
@@ -91,9 +92,9 @@ func (r *run) serveHooks() *execution.Error {
 }
 
 // answerHook asks the caller. Unreadable input is denied.
-func (r *run) answerHook(ctx context.Context, event string, payload []byte) adapter.HookAnswer {
+func (r *run) answerHook(ctx context.Context, event string, payload []byte) settings.HookAnswer {
 	if event != eventPreTool {
-		return adapter.HookAnswer{}
+		return settings.HookAnswer{}
 	}
 	call, err := r.spec.ToolHook.Read(event, payload)
 	if err != nil {

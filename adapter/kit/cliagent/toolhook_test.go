@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // hookInbox is an inbox whose caller has a hook.
@@ -121,11 +121,11 @@ func hookedSpec(t *testing.T, payload string, start, pre bool) Spec {
 			return execution.HookCall{Agent: "fake", HookType: event, SessionID: in.SessionID, ToolCallID: in.ID, Raw: payload,
 				Data: execution.HookData{ToolName: in.Name, ToolInput: in.Input}}, nil
 		},
-		Answer: func(_ string, res execution.HookResult) adapter.HookAnswer {
+		Answer: func(_ string, res execution.HookResult) settings.HookAnswer {
 			if res.Decision == execution.HookDeny {
-				return adapter.HookAnswer{Stderr: res.Message, ExitCode: 2}
+				return settings.HookAnswer{Stderr: res.Message, ExitCode: 2}
 			}
-			return adapter.HookAnswer{Stdout: string(res.Decision)}
+			return settings.HookAnswer{Stdout: string(res.Decision)}
 		},
 	}
 	return s

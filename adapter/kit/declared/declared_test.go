@@ -15,6 +15,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 type table struct{}
@@ -26,21 +27,21 @@ var home = Dir{Default: ".x", Variable: "X_HOME"}
 var declares = Table{
 	Agent: "x", Command: "xx", Home: home, Project: ".px", Model: Setting("X_MODEL", home, "s.json", "model", "name"),
 	Skills: Folders{Suffix: ".md", Also: []string{".a"}, AlsoProject: []string{".b"}, Note: "trusted"},
-	Hooks: &HookTable{Tool: "Before", File: "h/hooks.json", Format: "json", Note: "trusted", Events: []adapter.NativeHook{{Name: "Before"}, {Name: "After"}},
-		Group: func(e adapter.NativeHook, command string) any { return e.Name + " " + command }},
+	Hooks: &HookTable{Tool: "Before", File: "h/hooks.json", Format: "json", Note: "trusted", Events: []settings.Hook{{Name: "Before"}, {Name: "After"}},
+		Group: func(e settings.Hook, command string) any { return e.Name + " " + command }},
 	Plugins: &PluginTable{Format: "f", List: []string{"ls"}, Install: []string{"add"}, Then: []string{"--yes"}, Remove: []string{"rm"}, Consent: true, Unnamed: true,
-		Rows: func(said adapter.SpawnOutcome) (list []adapter.InstalledPlugin, err error) {
+		Rows: func(said adapter.SpawnOutcome) (list []settings.Plugin, err error) {
 			for id := range strings.FieldsSeq(said.Stdout) {
-				list = append(list, adapter.InstalledPlugin{PluginID: id})
+				list = append(list, settings.Plugin{PluginID: id})
 			}
 			return list, nil
 		},
-		Search: func(run Run) ([]adapter.PluginListing, error) {
+		Search: func(run Run) ([]settings.PluginListing, error) {
 			said, err := run("find")
 			if err != nil {
 				return nil, err
 			}
-			return []adapter.PluginListing{{PluginID: "a" + said.Stdout}, {PluginID: "b", Description: "Waves"}}, err
+			return []settings.PluginListing{{PluginID: "a" + said.Stdout}, {PluginID: "b", Description: "Waves"}}, err
 		}},
 	Login: &LoginTable{
 		Variables: []Variable{{Name: "X_CLOUD", Method: "cloud", Elsewhere: "through a cloud"}, {Name: "X_KEY", Method: "api_key"}},
@@ -93,18 +94,18 @@ func TestDir(t *testing.T) {
 func TestSkills(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		scope  adapter.ConfigScope
+		scope  settings.Scope
 		skills string
 		agents string
 	}{
-		{adapter.ScopeGlobal, `{"Dir":"/home/ann/.x/skills","Within":"","Suffix":"","Also":["/home/ann/.a/skills"],"Note":""}`,
+		{settings.Global, `{"Dir":"/home/ann/.x/skills","Within":"","Suffix":"","Also":["/home/ann/.a/skills"],"Note":""}`,
 			`{"Dir":"/home/ann/.x/agents","Within":"","Suffix":".md","Also":null,"Note":""}`},
-		{adapter.ScopeProject, `{"Dir":"/w/.px/skills","Within":"/w","Suffix":"","Also":["/w/.a/skills","/w/.b/skills"],"Note":"trusted"}`,
+		{settings.Project, `{"Dir":"/w/.px/skills","Within":"/w","Suffix":"","Also":["/w/.a/skills","/w/.b/skills"],"Note":"trusted"}`,
 			`{"Dir":"/w/.px/agents","Within":"/w","Suffix":".md","Also":null,"Note":"trusted"}`},
 	} {
 		skills, _ := Of[table]{}.SkillFolder(host(nil, nil), tt.scope, "/w")
 		agents, _ := Of[table]{}.SubagentFolder(host(nil, nil), tt.scope, "/w")
-		for want, folder := range map[string]adapter.Folder{tt.skills: skills, tt.agents: agents} {
+		for want, folder := range map[string]settings.Folder{tt.skills: skills, tt.agents: agents} {
 			if got, _ := json.Marshal(folder); string(got) != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
@@ -137,18 +138,18 @@ func TestAnswerHook(t *testing.T) {
 		table *Table
 		event string
 		res   execution.HookResult
-		want  adapter.HookAnswer
+		want  settings.HookAnswer
 	}{
-		{"deny", &declares, "Before", deny, adapter.HookAnswer{Stderr: "no", ExitCode: 2}},
-		{"deny without a reason", &declares, "Before", execution.HookResult{Decision: execution.HookDeny}, adapter.HookAnswer{Stderr: "denied by a hook", ExitCode: 2}},
-		{"modify what cannot be", &declares, "Before", modify, adapter.HookAnswer{Stderr: "x cannot modify a tool's input, as a hook requested", ExitCode: 2}},
-		{"modify elsewhere", &declares, "After", execution.HookResult{Decision: execution.HookModify, Stdout: "note"}, adapter.HookAnswer{Stdout: "note"}},
-		{"allow", &declares, "Before", execution.HookResult{Decision: execution.HookAllow, Stdout: "note"}, adapter.HookAnswer{Stdout: "note"}},
-		{"deny in words", &worded, "Before", deny, adapter.HookAnswer{Stdout: `{"hookSpecificOutput":{"hookEventName":"Before","why":"no"}}`}},
-		{"deny without words", &worded, "After", deny, adapter.HookAnswer{Stderr: "no", ExitCode: 2}},
-		{"modify", &worded, "Before", modify, adapter.HookAnswer{Stdout: `{"hookSpecificOutput":{"hookEventName":"Before","input":{"a":1}}}`}},
-		{"modify at the top", &broken, "Before", modify, adapter.HookAnswer{Stdout: `{"input":{"a":1}}`}},
-		{"an input that is no JSON", &broken, "Before", execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage("{")}, adapter.HookAnswer{Stderr: "denied by a hook", ExitCode: 2}},
+		{"deny", &declares, "Before", deny, settings.HookAnswer{Stderr: "no", ExitCode: 2}},
+		{"deny without a reason", &declares, "Before", execution.HookResult{Decision: execution.HookDeny}, settings.HookAnswer{Stderr: "denied by a hook", ExitCode: 2}},
+		{"modify what cannot be", &declares, "Before", modify, settings.HookAnswer{Stderr: "x cannot modify a tool's input, as a hook requested", ExitCode: 2}},
+		{"modify elsewhere", &declares, "After", execution.HookResult{Decision: execution.HookModify, Stdout: "note"}, settings.HookAnswer{Stdout: "note"}},
+		{"allow", &declares, "Before", execution.HookResult{Decision: execution.HookAllow, Stdout: "note"}, settings.HookAnswer{Stdout: "note"}},
+		{"deny in words", &worded, "Before", deny, settings.HookAnswer{Stdout: `{"hookSpecificOutput":{"hookEventName":"Before","why":"no"}}`}},
+		{"deny without words", &worded, "After", deny, settings.HookAnswer{Stderr: "no", ExitCode: 2}},
+		{"modify", &worded, "Before", modify, settings.HookAnswer{Stdout: `{"hookSpecificOutput":{"hookEventName":"Before","input":{"a":1}}}`}},
+		{"modify at the top", &broken, "Before", modify, settings.HookAnswer{Stdout: `{"input":{"a":1}}`}},
+		{"an input that is no JSON", &broken, "Before", execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage("{")}, settings.HookAnswer{Stderr: "denied by a hook", ExitCode: 2}},
 	} {
 		if got := tt.table.answerHook(tt.event, tt.res); got != tt.want {
 			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
@@ -174,11 +175,11 @@ func TestToolHook(t *testing.T) {
 
 func TestPlaceHook(t *testing.T) {
 	t.Parallel()
-	p := Of[table]{}.PlaceHook(host(nil, nil), adapter.ScopeProject, "/w", "Before", "run")
+	p := Of[table]{}.PlaceHook(host(nil, nil), settings.Project, "/w", "Before", "run")
 	if filepath.ToSlash(p.File) != "/w/.px/h/hooks.json" || p.Within != "/w" || p.Note != "trusted" || p.Group != "Before run" || strings.Join(p.Path, ".") != "hooks.Before" {
 		t.Errorf("%+v", p)
 	}
-	if p = (Of[table]{}).PlaceHook(host(nil, nil), adapter.ScopeGlobal, "/w", "Odd", "run"); filepath.ToSlash(p.File) != "/home/ann/.x/h/hooks.json" || p.Within != "" || p.Note != "" || p.Group != "Odd run" {
+	if p = (Of[table]{}).PlaceHook(host(nil, nil), settings.Global, "/w", "Odd", "run"); filepath.ToSlash(p.File) != "/home/ann/.x/h/hooks.json" || p.Within != "" || p.Note != "" || p.Group != "Odd run" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -191,10 +192,10 @@ func TestPlugins(t *testing.T) {
 	}{}, adaptertest.Commands{"ls": {Stdout: "one"}, "find": {}})
 	var ran []string
 	h := adaptertest.Commands{"ls": {Stdout: "one"}, "add one --yes": {}, "find": {Stdout: "!"}}.Host(&ran)
-	if _, err := (Of[table]{}).InstallPlugin(t.Context(), h, "one", adapter.PluginOptions{}); execution.CodeOf(err) != execution.CodeValidation || len(ran) > 0 {
+	if _, err := (Of[table]{}).InstallPlugin(t.Context(), h, "one", settings.PluginOptions{}); execution.CodeOf(err) != execution.CodeValidation || len(ran) > 0 {
 		t.Errorf("without consent: %v, ran %q", err, ran)
 	}
-	p, err := Of[table]{}.InstallPlugin(t.Context(), h, "one", adapter.PluginOptions{Consent: true})
+	p, err := Of[table]{}.InstallPlugin(t.Context(), h, "one", settings.PluginOptions{Consent: true})
 	if err != nil || p.PluginID != "one" || p.Agent != "x" || p.Format != "f" || strings.Join(ran, "; ") != "ls; add one --yes; ls" {
 		t.Errorf("%+v %v, ran %q", p, err, ran)
 	}
@@ -220,7 +221,7 @@ func TestUnnamedPlugin(t *testing.T) {
 		}
 		return run(ctx, r)
 	}
-	if p, err := (Of[table]{}).InstallPlugin(t.Context(), h, "https://x", adapter.PluginOptions{Consent: true}); err != nil || p.PluginID != "two" {
+	if p, err := (Of[table]{}).InstallPlugin(t.Context(), h, "https://x", settings.PluginOptions{Consent: true}); err != nil || p.PluginID != "two" {
 		t.Errorf("%+v %v", p, err)
 	}
 }

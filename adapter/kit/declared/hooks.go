@@ -8,20 +8,21 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // HookTable describes the events at which an agent calls commands.
 type HookTable struct {
-	Events []adapter.NativeHook
+	Events []settings.Hook
 	Tool   string // the event before a tool call
 	File   string // file of the commands, below the settings folder
 	Format string // of the file
-	Base   []adapter.HookMember
+	Base   []settings.HookMember
 	Note   string // condition for the commands of a project
 	// Group returns the list element that the file expects for a command.
-	Group func(e adapter.NativeHook, command string) any
+	Group func(e settings.Hook, command string) any
 	// Finish completes a place for an agent that needs more than a group. Optional.
-	Finish func(h adapter.Host, p *adapter.HookPlace, event, command string)
+	Finish func(h adapter.Host, p *settings.HookPlace, event, command string)
 
 	// Denial returns the JSON of a denial. If it is nil or returns nil, the command exits with code 2.
 	Denial func(event, why string) map[string]any
@@ -35,8 +36,8 @@ type HookTable struct {
 type HooksOf[D Declares] struct{}
 
 // Hooks returns the agent's events.
-func (HooksOf[D]) Hooks() []adapter.NativeHook {
-	return append([]adapter.NativeHook(nil), of[D]().Hooks.Events...)
+func (HooksOf[D]) Hooks() []settings.Hook {
+	return append([]settings.Hook(nil), of[D]().Hooks.Events...)
 }
 
 // ReadHook parses what the agent passes to the command of an event.
@@ -45,19 +46,19 @@ func (HooksOf[D]) ReadHook(event string, payload []byte) (execution.HookCall, er
 }
 
 // AnswerHook formats a result for the agent.
-func (HooksOf[D]) AnswerHook(event string, res execution.HookResult) adapter.HookAnswer {
+func (HooksOf[D]) AnswerHook(event string, res execution.HookResult) settings.HookAnswer {
 	return of[D]().answerHook(event, res)
 }
 
 // PlaceHook returns where the agent reads a hook.
-func (HooksOf[D]) PlaceHook(h adapter.Host, scope adapter.ConfigScope, dir, event, command string) adapter.HookPlace {
+func (HooksOf[D]) PlaceHook(h adapter.Host, scope settings.Scope, dir, event, command string) settings.HookPlace {
 	t := of[D]()
-	e, ok := adapter.FindHook(t.Hooks.Events, event)
+	e, ok := settings.FindHook(t.Hooks.Events, event)
 	if !ok {
 		e.Name = event
 	}
 	at, within := t.settingsDir(h, scope, dir)
-	p := adapter.HookPlace{File: filepath.Join(at, filepath.FromSlash(t.Hooks.File)), Within: within, Format: t.Hooks.Format,
+	p := settings.HookPlace{File: filepath.Join(at, filepath.FromSlash(t.Hooks.File)), Within: within, Format: t.Hooks.Format,
 		Path: []string{"hooks", event}, Group: t.Hooks.Group(e, command), Base: t.Hooks.Base}
 	if within != "" {
 		p.Note = t.Hooks.Note
@@ -75,7 +76,7 @@ func ToolHook[D Declares]() *cliagent.ToolHook {
 			t := of[D]()
 			return t.readHook(t.Hooks.Tool, payload)
 		},
-		Answer: func(_ string, res execution.HookResult) adapter.HookAnswer {
+		Answer: func(_ string, res execution.HookResult) settings.HookAnswer {
 			t := of[D]()
 			return t.answerHook(t.Hooks.Tool, res)
 		},
@@ -87,7 +88,7 @@ func (t *Table) readHook(event string, payload []byte) (execution.HookCall, erro
 }
 
 // answerHook formats an answer. A decision that the agent's format cannot express is a denial.
-func (t *Table) answerHook(event string, res execution.HookResult) adapter.HookAnswer {
+func (t *Table) answerHook(event string, res execution.HookResult) settings.HookAnswer {
 	var out map[string]any
 	switch {
 	case res.Decision == execution.HookDeny:
@@ -95,7 +96,7 @@ func (t *Table) answerHook(event string, res execution.HookResult) adapter.HookA
 			out = t.Hooks.Denial(event, res.Message)
 		}
 	case res.Decision != execution.HookModify || event != t.Hooks.Tool:
-		return adapter.HookAnswer{Stdout: res.Stdout}
+		return settings.HookAnswer{Stdout: res.Stdout}
 	case t.Hooks.Modified == nil:
 		res.Message = t.Agent + " cannot modify a tool's input, as a hook requested"
 	default:
@@ -106,7 +107,7 @@ func (t *Table) answerHook(event string, res execution.HookResult) adapter.HookA
 		out = map[string]any{"hookSpecificOutput": out}
 	}
 	if b, err := json.Marshal(out); err == nil && out != nil {
-		return adapter.HookAnswer{Stdout: string(b)}
+		return settings.HookAnswer{Stdout: string(b)}
 	}
-	return adapter.HookAnswer{Stderr: cmp.Or(res.Message, "denied by a hook"), ExitCode: 2}
+	return settings.HookAnswer{Stderr: cmp.Or(res.Message, "denied by a hook"), ExitCode: 2}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // maxPluginID bounds the name of a plugin, which may be a path or a URL.
@@ -74,17 +75,17 @@ func ParsePlugins(agent, output string, v any) error {
 }
 
 // findPlugin finds an installed plugin by id or name, in a scope if the agent states scopes.
-func findPlugin(list []adapter.InstalledPlugin, id string, scope adapter.ConfigScope) (adapter.InstalledPlugin, bool) {
+func findPlugin(list []settings.Plugin, id string, scope settings.Scope) (settings.Plugin, bool) {
 	for _, p := range list {
-		if (p.PluginID == id || p.Name == id) && (p.Scope == "" || p.Scope == cmp.Or(scope, adapter.ScopeGlobal)) {
+		if (p.PluginID == id || p.Name == id) && (p.Scope == "" || p.Scope == cmp.Or(scope, settings.Global)) {
 			return p, true
 		}
 	}
-	return adapter.InstalledPlugin{}, false
+	return settings.Plugin{}, false
 }
 
 // matchPlugin reports whether a listing's name or description contains a query.
-func matchPlugin(l adapter.PluginListing, query string) bool {
+func matchPlugin(l settings.PluginListing, query string) bool {
 	query = strings.ToLower(query)
 	return strings.Contains(strings.ToLower(l.PluginID), query) || strings.Contains(strings.ToLower(l.Description), query)
 }
@@ -106,13 +107,13 @@ func unchanged(agent, id string, said adapter.SpawnOutcome) error {
 }
 
 // ScopeOf converts an agent's word for a scope, empty for one that is neither the user's nor a project's.
-func ScopeOf(word string) adapter.ConfigScope {
-	return map[string]adapter.ConfigScope{"user": adapter.ScopeGlobal, "project": adapter.ScopeProject}[word]
+func ScopeOf(word string) settings.Scope {
+	return map[string]settings.Scope{"user": settings.Global, "project": settings.Project}[word]
 }
 
 // UserAndProject are the scopes of agents with a flag --scope.
-func UserAndProject() map[adapter.ConfigScope][]string {
-	return map[adapter.ConfigScope][]string{adapter.ScopeGlobal: {"--scope=user"}, adapter.ScopeProject: {"--scope=project"}}
+func UserAndProject() map[settings.Scope][]string {
+	return map[settings.Scope][]string{settings.Global: {"--scope=user"}, settings.Project: {"--scope=project"}}
 }
 
 // VersionBehindAt writes a version as packages do: ID@VERSION.

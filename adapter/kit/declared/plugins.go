@@ -7,6 +7,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // PluginTable describes an agent's own plugin command. The plugin's id follows the arguments of Install and Remove.
@@ -19,16 +20,16 @@ type PluginTable struct {
 	// Update, Enable and Disable are empty for an agent that cannot; its adapter does not embed UpdatesOf or SwitchesOf then.
 	Update, Enable, Disable []string
 	// Scopes are the arguments for each scope; an agent without those of projects manages the user's plugins only.
-	Scopes map[adapter.ConfigScope][]string
+	Scopes map[settings.Scope][]string
 	// Version returns a plugin's id, and arguments behind it, for one of its versions; nil if the agent chooses.
 	Version func(id, version string) (string, []string)
 	AtHome  bool // what the user disabled is disabled only below the home directory, so the command runs there
 	Consent bool // installing requires a person's consent
 	Unnamed bool // the name of an installed plugin may differ from its id, for example a URL
 	// Rows parses the list. Agent and format are filled in.
-	Rows func(said adapter.SpawnOutcome) ([]adapter.InstalledPlugin, error)
+	Rows func(said adapter.SpawnOutcome) ([]settings.Plugin, error)
 	// Search lists installable plugins; run runs the command. Agents, formats and tags are filled in.
-	Search func(run Run) ([]adapter.PluginListing, error)
+	Search func(run Run) ([]settings.PluginListing, error)
 }
 
 // Run runs an agent's command with arguments.
@@ -48,11 +49,11 @@ func (t *Table) run(ctx context.Context, h adapter.Host, dir string) Run {
 type PluginsOf[D Declares] struct{}
 
 // ListPlugins lists the user's plugins.
-func (PluginsOf[D]) ListPlugins(ctx context.Context, h adapter.Host) ([]adapter.InstalledPlugin, error) {
+func (PluginsOf[D]) ListPlugins(ctx context.Context, h adapter.Host) ([]settings.Plugin, error) {
 	return of[D]().plugins(ctx, h, "")
 }
 
-func (t *Table) plugins(ctx context.Context, h adapter.Host, dir string) ([]adapter.InstalledPlugin, error) {
+func (t *Table) plugins(ctx context.Context, h adapter.Host, dir string) ([]settings.Plugin, error) {
 	said, err := t.run(ctx, h, dir)(t.Plugins.List...)
 	if err != nil {
 		return nil, err
@@ -64,13 +65,13 @@ func (t *Table) plugins(ctx context.Context, h adapter.Host, dir string) ([]adap
 	for i := range list {
 		list[i].Agent, list[i].Format = t.Agent, t.Plugins.Format
 	}
-	return append([]adapter.InstalledPlugin{}, list...), nil
+	return append([]settings.Plugin{}, list...), nil
 }
 
 // InstallPlugin installs the plugin that id names in the agent's syntax.
 func (PluginsOf[D]) InstallPlugin(ctx context.Context, h adapter.Host, id string,
-	o adapter.PluginOptions) (adapter.InstalledPlugin, error) {
-	t, none := of[D](), adapter.InstalledPlugin{}
+	o settings.PluginOptions) (settings.Plugin, error) {
+	t, none := of[D](), settings.Plugin{}
 	if err := checkPluginID(id); err != nil {
 		return none, err
 	}
@@ -94,7 +95,7 @@ func (PluginsOf[D]) InstallPlugin(ctx context.Context, h adapter.Host, id string
 		id, args = t.Plugins.Version(id, o.Version)
 		then = slices.Concat(then, args)
 	}
-	var before []adapter.InstalledPlugin
+	var before []settings.Plugin
 	if t.Plugins.Unnamed {
 		var err error
 		if before, err = t.plugins(ctx, h, o.Dir); err != nil {
@@ -121,7 +122,7 @@ func (PluginsOf[D]) InstallPlugin(ctx context.Context, h adapter.Host, id string
 }
 
 // manage runs one of the agent's commands about a plugin in the scope of the options.
-func (t *Table) manage(ctx context.Context, h adapter.Host, command []string, id string, o adapter.PluginOptions, then ...string) (adapter.SpawnOutcome, error) {
+func (t *Table) manage(ctx context.Context, h adapter.Host, command []string, id string, o settings.PluginOptions, then ...string) (adapter.SpawnOutcome, error) {
 	if err := checkPluginID(id); err != nil {
 		return adapter.SpawnOutcome{}, err
 	}
@@ -133,9 +134,9 @@ func (t *Table) manage(ctx context.Context, h adapter.Host, command []string, id
 }
 
 // scope returns the arguments for the scope of the options.
-func (t *Table) scope(o adapter.PluginOptions) ([]string, error) {
-	args, ok := t.Plugins.Scopes[cmp.Or(o.Scope, adapter.ScopeGlobal)]
-	if !ok && o.Scope == adapter.ScopeProject {
+func (t *Table) scope(o settings.PluginOptions) ([]string, error) {
+	args, ok := t.Plugins.Scopes[cmp.Or(o.Scope, settings.Global)]
+	if !ok && o.Scope == settings.Project {
 		return nil, t.incapable("plugins.scope", "%s manages the plugins of no single project", t.Agent)
 	}
 	return args, nil
@@ -148,7 +149,7 @@ func (t *Table) incapable(capability, format string, args ...any) error {
 }
 
 // UninstallPlugin removes a plugin.
-func (PluginsOf[D]) UninstallPlugin(ctx context.Context, h adapter.Host, id string, o adapter.PluginOptions) error {
+func (PluginsOf[D]) UninstallPlugin(ctx context.Context, h adapter.Host, id string, o settings.PluginOptions) error {
 	t := of[D]()
 	_, err := t.manage(ctx, h, t.Plugins.Remove, id, o)
 	return err
@@ -158,31 +159,31 @@ func (PluginsOf[D]) UninstallPlugin(ctx context.Context, h adapter.Host, id stri
 type UpdatesOf[D Declares] struct{}
 
 // UpdatePlugin updates a plugin.
-func (UpdatesOf[D]) UpdatePlugin(ctx context.Context, h adapter.Host, id string, o adapter.PluginOptions) (adapter.InstalledPlugin, error) {
+func (UpdatesOf[D]) UpdatePlugin(ctx context.Context, h adapter.Host, id string, o settings.PluginOptions) (settings.Plugin, error) {
 	t := of[D]()
 	said, err := t.manage(ctx, h, t.Plugins.Update, id, o)
 	if err != nil {
-		return adapter.InstalledPlugin{}, err
+		return settings.Plugin{}, err
 	}
 	list, err := t.plugins(ctx, h, o.Dir)
 	if err != nil {
-		return adapter.InstalledPlugin{}, err
+		return settings.Plugin{}, err
 	}
 	if p, ok := findPlugin(list, id, o.Scope); ok {
 		return p, nil
 	}
 	if t.Plugins.Unnamed { // it is listed by another name than the one that the command accepted
-		return adapter.InstalledPlugin{PluginID: id, Name: id, Agent: t.Agent, Format: t.Plugins.Format, Enabled: true, Scope: o.Scope}, nil
+		return settings.Plugin{PluginID: id, Name: id, Agent: t.Agent, Format: t.Plugins.Format, Enabled: true, Scope: o.Scope}, nil
 	}
-	return adapter.InstalledPlugin{}, missing(t.Agent, id, said)
+	return settings.Plugin{}, missing(t.Agent, id, said)
 }
 
 // SwitchesOf implements adapter.PluginSwitcher from the table.
 type SwitchesOf[D Declares] struct{}
 
 // SwitchPlugin enables or disables a plugin.
-func (SwitchesOf[D]) SwitchPlugin(ctx context.Context, h adapter.Host, id string, on bool, o adapter.PluginOptions) (adapter.InstalledPlugin, error) {
-	t, none := of[D](), adapter.InstalledPlugin{}
+func (SwitchesOf[D]) SwitchPlugin(ctx context.Context, h adapter.Host, id string, on bool, o settings.PluginOptions) (settings.Plugin, error) {
+	t, none := of[D](), settings.Plugin{}
 	if err := checkPluginID(id); err != nil {
 		return none, err
 	}
@@ -212,7 +213,7 @@ func (SwitchesOf[D]) SwitchPlugin(ctx context.Context, h adapter.Host, id string
 	case ok && p.Enabled == on:
 		return p, nil
 	case !ok && !on: // listed only while it is enabled
-		return adapter.InstalledPlugin{PluginID: id, Name: id, Agent: t.Agent, Format: t.Plugins.Format}, nil
+		return settings.Plugin{PluginID: id, Name: id, Agent: t.Agent, Format: t.Plugins.Format}, nil
 	}
 	return none, unchanged(t.Agent, id, said)
 }
@@ -221,10 +222,10 @@ func (SwitchesOf[D]) SwitchPlugin(ctx context.Context, h adapter.Host, id string
 type SearchOf[D Declares] struct{}
 
 // SearchPlugins lists installable plugins whose name or description contains the query.
-func (SearchOf[D]) SearchPlugins(ctx context.Context, h adapter.Host, query string) ([]adapter.PluginListing, error) {
+func (SearchOf[D]) SearchPlugins(ctx context.Context, h adapter.Host, query string) ([]settings.PluginListing, error) {
 	t := of[D]()
 	all, err := t.Plugins.Search(t.run(ctx, h, ""))
-	list := []adapter.PluginListing{}
+	list := []settings.PluginListing{}
 	for _, l := range all {
 		if matchPlugin(l, query) {
 			l.Agents, l.Formats, l.Tags = []string{t.Agent}, []string{t.Plugins.Format}, []string{}

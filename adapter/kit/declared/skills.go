@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Folders describes where an agent reads skills and sub-agents: the folders skills and agents below its settings.
@@ -21,14 +22,14 @@ type Folders struct {
 type SkillsOf[D Declares] struct{}
 
 // SkillFolder returns where the agent reads skills.
-func (SkillsOf[D]) SkillFolder(h adapter.Host, scope adapter.ConfigScope, dir string) (adapter.Folder, bool) {
+func (SkillsOf[D]) SkillFolder(h adapter.Host, scope settings.Scope, dir string) (settings.Folder, bool) {
 	t := of[D]()
-	if t.Skills.UserOnly && scope == adapter.ScopeProject {
-		return adapter.Folder{}, false
+	if t.Skills.UserOnly && scope == settings.Project {
+		return settings.Folder{}, false
 	}
 	f := t.folder(h, scope, dir, "skills")
 	home, also := h.Home, t.Skills.Also
-	if scope == adapter.ScopeProject {
+	if scope == settings.Project {
 		home, also = dir, append(also[:len(also):len(also)], t.Skills.AlsoProject...)
 	}
 	for _, other := range also {
@@ -38,19 +39,19 @@ func (SkillsOf[D]) SkillFolder(h adapter.Host, scope adapter.ConfigScope, dir st
 }
 
 // SubagentFolder returns where the agent reads sub-agents.
-func (SkillsOf[D]) SubagentFolder(h adapter.Host, scope adapter.ConfigScope, dir string) (adapter.Folder, bool) {
+func (SkillsOf[D]) SubagentFolder(h adapter.Host, scope settings.Scope, dir string) (settings.Folder, bool) {
 	t := of[D]()
 	if t.Skills.Suffix == "" {
-		return adapter.Folder{}, false
+		return settings.Folder{}, false
 	}
 	f := t.folder(h, scope, dir, cmp.Or(t.Skills.Subagents, "agents"))
 	f.Suffix = t.Skills.Suffix
 	return f, true
 }
 
-func (t *Table) folder(h adapter.Host, scope adapter.ConfigScope, dir, name string) adapter.Folder {
+func (t *Table) folder(h adapter.Host, scope settings.Scope, dir, name string) settings.Folder {
 	at, within := t.settingsDir(h, scope, dir)
-	f := adapter.Folder{Dir: filepath.Join(at, name), Within: within}
+	f := settings.Folder{Dir: filepath.Join(at, name), Within: within}
 	if within != "" {
 		f.Note = t.Skills.Note
 	}

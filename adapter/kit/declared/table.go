@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Table is what an agent declares. Parts that the adapter does not embed may be empty.
@@ -81,8 +82,8 @@ func Read(h adapter.Host, path string) ([]byte, error) {
 }
 
 // settingsDir returns the folder of settings, skills and hooks in a scope, and the project that must contain it.
-func (t *Table) settingsDir(h adapter.Host, scope adapter.ConfigScope, dir string) (folder, within string) {
-	if scope == adapter.ScopeProject {
+func (t *Table) settingsDir(h adapter.Host, scope settings.Scope, dir string) (folder, within string) {
+	if scope == settings.Project {
 		return filepath.Join(dir, t.Project), dir
 	}
 	return t.Home.In(h), ""

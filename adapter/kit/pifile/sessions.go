@@ -8,6 +8,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -27,8 +28,8 @@ func Sessions(agent string, root func(adapter.Host) string) sessionfile.Store {
 		Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
 			return &decoder{b: b, c: c, main: c == b.Main}
 		},
-		Subagent: func(_ adapter.Host, path string) adapter.Subagent {
-			return adapter.Subagent{ID: strings.TrimSuffix(filepath.Base(path), suffix)}
+		Subagent: func(_ adapter.Host, path string) history.Subagent {
+			return history.Subagent{ID: strings.TrimSuffix(filepath.Base(path), suffix)}
 		},
 	})
 }
@@ -45,7 +46,7 @@ func list(l *sessionfile.Lister, dir string, root bool) {
 	for _, e := range entries {
 		if id := SessionID(e.Name); id != "" {
 			folder := strings.TrimSuffix(e.Name, suffix)
-			l.Add(adapter.SessionFile{ID: id, Parts: parts(l, folders[folder])}, e)
+			l.Add(history.File{ID: id, Parts: parts(l, folders[folder])}, e)
 			taken[folder] = true
 		}
 	}
@@ -112,7 +113,7 @@ func (d *decoder) Line(text []byte) bool {
 	}
 	id, at := v.ID.Str(), sessionfile.Time(v.Timestamp)
 	d.b.At(at)
-	var m *adapter.SessionMessage
+	var m *history.Message
 	switch kind := v.Type.Str(); kind {
 	case "title": // the first line, rewritten in place
 		d.title(v.Source, v.Title)
@@ -178,7 +179,7 @@ func (d *decoder) title(source, title jsonscan.Value) {
 }
 
 // message reads a message of the conversation; system messages repeat the agent's own prompt.
-func (d *decoder) message(id string, v *entryForm) *adapter.SessionMessage {
+func (d *decoder) message(id string, v *entryForm) *history.Message {
 	at, said := sessionfile.Time(v.Timestamp), &v.Message
 	switch role := said.Role.Str(); role {
 	case "user":
@@ -210,9 +211,9 @@ func (d *decoder) message(id string, v *entryForm) *adapter.SessionMessage {
 	return nil
 }
 
-func (d *decoder) answer(id string, v *entryForm) *adapter.SessionMessage {
+func (d *decoder) answer(id string, v *entryForm) *history.Message {
 	said := &v.Message
-	m := d.c.Message(id, adapter.RoleAssistant, sessionfile.Time(v.Timestamp))
+	m := d.c.Message(id, history.RoleAssistant, sessionfile.Time(v.Timestamp))
 	called := false
 	for _, e := range said.Content.Array {
 		var c Content
@@ -249,7 +250,7 @@ func (d *decoder) turnEnd(reason execution.TurnEndReason) {
 }
 
 // use adds what a model call used, with the agent's price.
-func (d *decoder) use(m *adapter.SessionMessage, usage jsonscan.Value) {
+func (d *decoder) use(m *history.Message, usage jsonscan.Value) {
 	u := SpentOf(usage)
 	if u.IsZero() {
 		return

@@ -7,11 +7,12 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
+	"github.com/drawbar/drawbar/history"
 )
 
 // UsageStore is the folder of the sessions.
-func UsageStore(root string) adapter.UsageStore {
-	return adapter.UsageStore{Root: root,
+func UsageStore(root string) history.UsageStore {
+	return history.UsageStore{Root: root,
 		Match: func(rel string) bool {
 			session, _ := owner(rel)
 			return session != ""
@@ -50,7 +51,7 @@ func dated(folder string) bool {
 }
 
 // NewUsageScanner returns the scanner of a session's file.
-func NewUsageScanner(agent string, f adapter.UsageFile) adapter.UsageScanner {
+func NewUsageScanner(agent string, f history.UsageFile) adapter.UsageScanner {
 	session, sub := owner(f.Rel)
 	return usagescan.New(&usageLog{agent: agent, session: session, sub: sub})
 }
@@ -80,12 +81,12 @@ func (*usageLog) Relevant(head []byte) bool {
 
 func (l *usageLog) Memory() any { return &l.mem }
 
-func (l *usageLog) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+func (l *usageLog) Line(line []byte, give func(*history.UsageRecord)) bool {
 	var v entryForm
 	if !entryShape.Into(line, &v) {
 		return false
 	}
-	r := adapter.UsageRecord{Time: usagescan.Millis(v.Timestamp), Session: l.session, SubAgent: l.sub}
+	r := history.UsageRecord{Time: usagescan.Millis(v.Timestamp), Session: l.session, SubAgent: l.sub}
 	usage := v.Usage
 	switch v.Type.Str() {
 	case "session":

@@ -17,6 +17,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/internal/base/sqlitefile"
 )
 
@@ -62,15 +63,15 @@ func (d *Database) Store(decode func(*sessionfile.Builder, *sessionfile.Conversa
 				return
 			}
 			for _, e := range l.Dir(root) {
-				l.Add(adapter.SessionFile{ID: e.Name}, e)
+				l.Add(history.File{ID: e.Name}, e)
 			}
 		},
 	})
 }
 
 // UsageStores returns the same sessions for adapter.UsageLog.
-func (d *Database) UsageStores(h adapter.Host) []adapter.UsageStore {
-	return []adapter.UsageStore{{Root: d.Path(h), FS: d.Mount(h).FS, Match: func(rel string) bool { return !strings.Contains(rel, "/") }}}
+func (d *Database) UsageStores(h adapter.Host) []history.UsageStore {
+	return []history.UsageStore{{Root: d.Path(h), FS: d.Mount(h).FS, Match: func(rel string) bool { return !strings.Contains(rel, "/") }}}
 }
 
 // read calls f with the database.

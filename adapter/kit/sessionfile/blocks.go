@@ -3,7 +3,7 @@ package sessionfile
 import (
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -18,8 +18,8 @@ type Block struct {
 var BlockShape jsonscan.Shape[Block]
 
 // Answer adds an answer of the model in the form of the Messages API; called reports whether it calls a tool.
-func (c *Conversation) Answer(id string, content jsonscan.Value, at time.Time) (m *adapter.SessionMessage, called bool) {
-	m = c.Message(id, adapter.RoleAssistant, at)
+func (c *Conversation) Answer(id string, content jsonscan.Value, at time.Time) (m *history.Message, called bool) {
+	m = c.Message(id, history.RoleAssistant, at)
 	if content.Kind() == jsonscan.String {
 		m.Content = content.Str()
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -17,7 +18,7 @@ func TestBlocks(t *testing.T) {
 		}
 		return v
 	}
-	b := newBuilder(adapter.Host{}, adapter.SessionFile{ID: "s"})
+	b := newBuilder(adapter.Host{}, history.File{ID: "s"})
 	m, called := b.Main.Answer("1", parse(`[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"tool_use","id":"c","name":"ls","input":{}}]`), Time(parse("1")))
 	if m.Content != "a\nb" || m.Thinking != "hm" || !called || len(m.ToolCalls) != 1 || m.ToolCalls[0].ToolName != "ls" {
 		t.Errorf("%+v", m)

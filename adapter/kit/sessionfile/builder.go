@@ -7,6 +7,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 // maxProblems bounds the faults of a file that are listed one by one.
@@ -25,8 +26,8 @@ const (
 // Builder collects the content of a session's records.
 type Builder struct {
 	Host    adapter.Host
-	File    adapter.SessionFile
-	Summary adapter.SessionSummary // a decoder sets Model, Cwd, ForkedFrom, Parent and Cost
+	File    history.File
+	Summary history.Summary // a decoder sets Model, Cwd, ForkedFrom, Parent and Cost
 	Main    *Conversation
 
 	// Partial reports that only the file's head and tail are read.
@@ -36,7 +37,7 @@ type Builder struct {
 	byAgent   map[string]*subagent
 	unknown   map[string]int
 	title     int
-	problems  []adapter.SessionProblem
+	problems  []history.Problem
 	omitted   int
 	live      bool
 	extra     []execution.Body
@@ -45,24 +46,24 @@ type Builder struct {
 }
 
 type subagent struct {
-	adapter.Subagent
+	history.Subagent
 	conversation *Conversation
 }
 
 // newBuilder starts a session from what its file entry tells.
-func newBuilder(h adapter.Host, f adapter.SessionFile) *Builder {
+func newBuilder(h adapter.Host, f history.File) *Builder {
 	b := &Builder{Host: h, File: f, byAgent: map[string]*subagent{}, unknown: map[string]int{}}
 	b.Main = newConversation(b, "")
-	b.Summary = adapter.SessionSummary{Agent: f.Agent, SessionID: f.ID, UnifiedID: f.Agent + ":" + f.ID, Tags: []string{}, Cwd: f.Cwd,
+	b.Summary = history.Summary{Agent: f.Agent, SessionID: f.ID, UnifiedID: f.Agent + ":" + f.ID, Tags: []string{}, Cwd: f.Cwd,
 		Parent: f.Parent, Archived: f.Archived, Path: f.Path, Size: f.Size}
 	return b
 }
 
 // Subagent returns the conversation of a sub-agent; set describes it when it is new.
-func (b *Builder) Subagent(id string, set func(*adapter.Subagent)) *Conversation {
+func (b *Builder) Subagent(id string, set func(*history.Subagent)) *Conversation {
 	s := b.byAgent[id]
 	if s == nil {
-		s = &subagent{Subagent: adapter.Subagent{ID: id}, conversation: newConversation(b, id)}
+		s = &subagent{Subagent: history.Subagent{ID: id}, conversation: newConversation(b, id)}
 		s.conversation.live = b.live
 		b.byAgent[id] = s
 		b.subagents = append(b.subagents, s)
@@ -142,7 +143,7 @@ func (b *Builder) Problem(path string, line int, message string) {
 		b.omitted++
 		return
 	}
-	b.problems = append(b.problems, adapter.SessionProblem{Path: path, Line: line, Message: message})
+	b.problems = append(b.problems, history.Problem{Path: path, Line: line, Message: message})
 }
 
 // TurnEnd records that the agent ended its turn.
@@ -169,7 +170,7 @@ func (b *Builder) headDone() bool {
 }
 
 // finish completes the summary.
-func (b *Builder) finish() adapter.SessionSummary {
+func (b *Builder) finish() history.Summary {
 	s := &b.Summary
 	if s.CreatedAt.IsZero() {
 		s.CreatedAt = b.File.ModTime
@@ -191,14 +192,14 @@ func (b *Builder) finish() adapter.SessionSummary {
 	}
 	s.Problems = b.problems
 	if b.omitted > 0 {
-		s.Problems = append(s.Problems, adapter.SessionProblem{Path: b.File.Path, Message: "and " + plural(b.omitted, "more problem")})
+		s.Problems = append(s.Problems, history.Problem{Path: b.File.Path, Message: "and " + plural(b.omitted, "more problem")})
 	}
 	return *s
 }
 
 // session completes the session.
-func (b *Builder) session() adapter.Session {
-	s := adapter.Session{SessionSummary: b.finish(), Messages: b.Main.messages()}
+func (b *Builder) session() history.Session {
+	s := history.Session{Summary: b.finish(), Messages: b.Main.messages()}
 	for _, a := range b.subagents {
 		a.conversation.tree.prune()
 		a.Messages = a.conversation.messages()

@@ -4,16 +4,16 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 // Conversation collects the messages of a session's main conversation or of one sub-agent.
 type Conversation struct {
 	builder *Builder
 	parent  string // the tool call or sub-agent that events belong to; empty for the main conversation
-	list    []*adapter.SessionMessage
-	byID    map[string]*adapter.SessionMessage
+	list    []*history.Message
+	byID    map[string]*history.Message
 	calls   map[string]string // tool names by call
 	tree    tree
 
@@ -23,21 +23,21 @@ type Conversation struct {
 
 // touched is a message as it was before the current line.
 type touched struct {
-	message *adapter.SessionMessage
-	before  adapter.SessionMessage
+	message *history.Message
+	before  history.Message
 	isNew   bool
 }
 
 func newConversation(b *Builder, parent string) *Conversation {
-	return &Conversation{builder: b, parent: parent, byID: map[string]*adapter.SessionMessage{}, calls: map[string]string{}}
+	return &Conversation{builder: b, parent: parent, byID: map[string]*history.Message{}, calls: map[string]string{}}
 }
 
 // Message returns the message with an id, appending it if it is new. An empty id always creates a message.
-func (c *Conversation) Message(id string, role adapter.MessageRole, at time.Time) *adapter.SessionMessage {
+func (c *Conversation) Message(id string, role history.Role, at time.Time) *history.Message {
 	if m := c.Find(id); m != nil {
 		return m
 	}
-	m := &adapter.SessionMessage{ID: id, Role: role, Timestamp: at}
+	m := &history.Message{ID: id, Role: role, Timestamp: at}
 	c.list = append(c.list, m)
 	if id != "" {
 		c.byID[id] = m
@@ -49,7 +49,7 @@ func (c *Conversation) Message(id string, role adapter.MessageRole, at time.Time
 }
 
 // Find returns the message with an id, nil for none.
-func (c *Conversation) Find(id string) *adapter.SessionMessage {
+func (c *Conversation) Find(id string) *history.Message {
 	if id == "" {
 		return nil
 	}
@@ -66,15 +66,15 @@ func (c *Conversation) Find(id string) *adapter.SessionMessage {
 }
 
 // Each calls f for every message, in order.
-func (c *Conversation) Each(f func(*adapter.SessionMessage)) {
+func (c *Conversation) Each(f func(*history.Message)) {
 	for _, m := range c.list {
 		f(m)
 	}
 }
 
 // Prompt adds a user message.
-func (c *Conversation) Prompt(id, text string, at time.Time) *adapter.SessionMessage {
-	m := c.Message(id, adapter.RoleUser, at)
+func (c *Conversation) Prompt(id, text string, at time.Time) *history.Message {
+	m := c.Message(id, history.RoleUser, at)
 	m.Content = text
 	if c.parent == "" {
 		c.builder.Title(TitleFromPrompt, text)
@@ -83,30 +83,30 @@ func (c *Conversation) Prompt(id, text string, at time.Time) *adapter.SessionMes
 }
 
 // Note adds an agent's note about the conversation.
-func (c *Conversation) Note(id, text string, at time.Time) *adapter.SessionMessage {
-	m := c.Message(id, adapter.RoleSystem, at)
+func (c *Conversation) Note(id, text string, at time.Time) *history.Message {
+	m := c.Message(id, history.RoleSystem, at)
 	m.Content = text
 	return m
 }
 
 // Result adds the result of a tool call, under the name of the call's tool.
-func (c *Conversation) Result(id, call string, at time.Time) *adapter.SessionToolResult {
-	m := c.Message(id, adapter.RoleTool, at)
+func (c *Conversation) Result(id, call string, at time.Time) *history.ToolResult {
+	m := c.Message(id, history.RoleTool, at)
 	if m.ToolResult == nil {
-		m.ToolResult = &adapter.SessionToolResult{ToolCallID: call, ToolName: c.calls[call]}
+		m.ToolResult = &history.ToolResult{ToolCallID: call, ToolName: c.calls[call]}
 	}
 	return m.ToolResult
 }
 
 // Call adds a tool call to a message unless it is present.
-func (c *Conversation) Call(m *adapter.SessionMessage, id, name string, input []byte) {
+func (c *Conversation) Call(m *history.Message, id, name string, input []byte) {
 	if id != "" {
 		if _, ok := c.calls[id]; ok {
 			return
 		}
 		c.calls[id] = name
 	}
-	m.ToolCalls = append(m.ToolCalls, adapter.SessionToolCall{ToolCallID: id, ToolName: name, Input: json.RawMessage(append([]byte(nil), input...))})
+	m.ToolCalls = append(m.ToolCalls, history.ToolCall{ToolCallID: id, ToolName: name, Input: json.RawMessage(append([]byte(nil), input...))})
 }
 
 // Input returns the input of a tool call that an agent keeps as text: JSON as it is, anything else as a JSON string.
@@ -130,8 +130,8 @@ func AddText(have, more string) string {
 }
 
 // messages returns copies of the collected messages.
-func (c *Conversation) messages() []adapter.SessionMessage {
-	out := make([]adapter.SessionMessage, len(c.list))
+func (c *Conversation) messages() []history.Message {
+	out := make([]history.Message, len(c.list))
 	for i, m := range c.list {
 		out[i] = *m
 	}
@@ -148,7 +148,7 @@ func (c *Conversation) totals() (turns, messages int, usage execution.Usage) {
 			continue
 		}
 		messages++
-		if m.Role == adapter.RoleUser {
+		if m.Role == history.RoleUser {
 			turns++
 		}
 	}

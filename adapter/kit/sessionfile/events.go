@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 // follower is a builder that reports what each line changed.
@@ -32,7 +32,7 @@ func (b *Builder) take() []execution.Event {
 		}
 	}
 	for _, t := range b.Main.take() {
-		if t.isNew && t.message.Role == adapter.RoleUser {
+		if t.isNew && t.message.Role == history.RoleUser {
 			if b.turns > 0 && !b.ended {
 				add("", execution.TurnEnd{TurnIndex: b.turns - 1})
 			}
@@ -47,7 +47,7 @@ func (b *Builder) take() []execution.Event {
 	for _, s := range b.subagents {
 		c := s.conversation
 		for _, t := range c.take() {
-			if t.isNew && t.message.Role == adapter.RoleUser {
+			if t.isNew && t.message.Role == history.RoleUser {
 				add("", execution.SubagentSpawn{SubagentID: c.parent, AgentName: s.Name, Prompt: t.message.Content})
 				continue
 			}
@@ -74,7 +74,7 @@ func changes(t touched) []execution.Body {
 	if more := added(was.Thinking, now.Thinking, t.isNew); more != "" {
 		out = append(out, execution.ThinkingStart{}, execution.ThinkingDelta{Delta: more, Accumulated: more}, execution.ThinkingStop{Thinking: more})
 	}
-	if more := added(was.Content, now.Content, t.isNew); more != "" && now.Role == adapter.RoleAssistant {
+	if more := added(was.Content, now.Content, t.isNew); more != "" && now.Role == history.RoleAssistant {
 		out = append(out, execution.MessageStart{MessageID: now.ID}, execution.TextDelta{Delta: more, Accumulated: more}, execution.MessageStop{Text: more})
 	}
 	for _, call := range now.ToolCalls[min(len(was.ToolCalls), len(now.ToolCalls)):] {

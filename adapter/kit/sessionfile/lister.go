@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 )
 
 // Lister walks the directories of a store.
@@ -18,8 +19,8 @@ type Lister struct {
 	agent    string
 	root     string // as given
 	real     string // with links resolved
-	files    []adapter.SessionFile
-	problems []adapter.SessionProblem
+	files    []history.File
+	problems []history.Problem
 }
 
 // Entry is an entry of a store's directory.
@@ -119,7 +120,7 @@ func (l *Lister) link(e *Entry) {
 }
 
 // Add lists a session. If e is not a readable file, the session is listed with its problem.
-func (l *Lister) Add(f adapter.SessionFile, e Entry) {
+func (l *Lister) Add(f history.File, e Entry) {
 	f.Agent, f.Path = l.agent, cmp.Or(f.Path, e.Path)
 	f.Problem = cmp.Or(f.Problem, e.Problem)
 	if e.Info != nil {
@@ -155,7 +156,7 @@ func (l *Lister) Parts(entries []Entry) (paths []string) {
 
 // Problem reports an obstacle to listing sessions.
 func (l *Lister) Problem(path, message string) {
-	l.problems = append(l.problems, adapter.SessionProblem{Path: path, Message: message})
+	l.problems = append(l.problems, history.Problem{Path: path, Message: message})
 }
 
 // Enter reports whether an entry is a directory to walk into, and reports an unreadable one.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -37,9 +38,9 @@ type Format struct {
 	// Describe adds information from other files; it may be nil.
 	Describe func(b *Builder)
 	// Subagent describes the sub-agent in one of a file's Parts.
-	Subagent func(h adapter.Host, path string) adapter.Subagent
+	Subagent func(h adapter.Host, path string) history.Subagent
 	// Before returns files whose content precedes the session's own; it may be nil.
-	Before func(h adapter.Host, f adapter.SessionFile) []string
+	Before func(h adapter.Host, f history.File) []string
 	// Unpack decompresses a file by its name; nil if the agent compresses nothing.
 	Unpack func(path string, r io.ReadCloser) (io.ReadCloser, error)
 	// Whole reports whether a file is one JSON document, which the decoder gets as one line.
@@ -73,14 +74,14 @@ func (s Store) on(h adapter.Host) adapter.Host {
 func (s Store) SessionRoots(h adapter.Host) []string { return s.format.Roots(h) }
 
 // ListSessions walks the store.
-func (s Store) ListSessions(ctx context.Context, h adapter.Host) ([]adapter.SessionFile, []adapter.SessionProblem) {
+func (s Store) ListSessions(ctx context.Context, h adapter.Host) ([]history.File, []history.Problem) {
 	l := &Lister{Host: s.on(h), ctx: ctx, agent: s.format.Agent}
 	s.format.List(l)
 	return l.files, l.problems
 }
 
 // SummarizeSession reads a small file whole, and the head and tail of a large one.
-func (s Store) SummarizeSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.SessionSummary, error) {
+func (s Store) SummarizeSession(ctx context.Context, h adapter.Host, f history.File) (history.Summary, error) {
 	b := newBuilder(s.on(h), f)
 	if err := s.summarize(ctx, b); err != nil {
 		return b.Summary, err
@@ -183,7 +184,7 @@ func (s Store) tail(ctx context.Context, b *Builder, d Decoder, r io.ReaderAt, f
 var noKeys = jsonscan.NewKeySet()
 
 // ReadSession reads a whole session.
-func (s Store) ReadSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (adapter.Session, error) {
+func (s Store) ReadSession(ctx context.Context, h adapter.Host, f history.File) (history.Session, error) {
 	h = s.on(h)
 	b := newBuilder(h, f)
 	if f.Problem != "" {
@@ -193,12 +194,12 @@ func (s Store) ReadSession(ctx context.Context, h adapter.Host, f adapter.Sessio
 		return b.session(), err
 	}
 	for _, path := range f.Parts {
-		about := adapter.Subagent{ID: path}
+		about := history.Subagent{ID: path}
 		if s.format.Subagent != nil {
 			about = s.format.Subagent(h, path)
 		}
 		about.Path = path
-		c := b.Subagent(about.ID, func(a *adapter.Subagent) { *a = about })
+		c := b.Subagent(about.ID, func(a *history.Subagent) { *a = about })
 		if err := s.file(ctx, b, s.format.Decode(b, c), path); err != nil {
 			if ctx.Err() != nil {
 				return b.session(), ctx.Err()
@@ -299,7 +300,7 @@ func (s Store) open(h adapter.Host, path string) (io.ReadCloser, error) {
 }
 
 // OpenSession opens the raw content of a session.
-func (s Store) OpenSession(ctx context.Context, h adapter.Host, f adapter.SessionFile) (io.ReadCloser, error) {
+func (s Store) OpenSession(ctx context.Context, h adapter.Host, f history.File) (io.ReadCloser, error) {
 	if f.Problem != "" {
 		return nil, fmt.Errorf("%s: %s", f.Path, f.Problem)
 	}
@@ -320,7 +321,7 @@ func (s Store) OpenSession(ctx context.Context, h adapter.Host, f adapter.Sessio
 }
 
 // FollowSession follows a session's file while it grows.
-func (s Store) FollowSession(h adapter.Host, f adapter.SessionFile) (adapter.SessionFollower, error) {
+func (s Store) FollowSession(h adapter.Host, f history.File) (adapter.SessionFollower, error) {
 	if f.Problem != "" {
 		return nil, fmt.Errorf("%s: %s", f.Path, f.Problem)
 	}

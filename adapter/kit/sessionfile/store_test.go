@@ -16,6 +16,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -44,7 +45,7 @@ func (d toy) Line(text []byte) bool {
 		d.c.Prompt(v[2].Str(), v[0].Str(), at)
 	}
 	if v[1].Exists() {
-		m := d.c.Message(v[2].Str(), adapter.RoleAssistant, at)
+		m := d.c.Message(v[2].Str(), history.RoleAssistant, at)
 		m.Content = AddText(m.Content, v[1].Str())
 		m.TokenUsage = &execution.Usage{Input: v[3].Count(), Total: v[3].Count()}
 	}
@@ -61,7 +62,7 @@ func toyStore(root string) Store {
 			walk = func(dir string) {
 				for _, e := range l.Dir(dir) {
 					if id, ok := strings.CutSuffix(e.Name, ".jsonl"); ok {
-						l.Add(adapter.SessionFile{ID: id}, e)
+						l.Add(history.File{ID: id}, e)
 					} else if l.Enter(e) {
 						walk(e.Path)
 					}
@@ -128,7 +129,7 @@ func TestHeadAndTail(t *testing.T) {
 			var read int64
 			disk := fstest.MapFS{"w/s.jsonl": &fstest.MapFile{Data: []byte(c.text), ModTime: time.UnixMilli(7)}}
 			h := adapter.Host{FS: countedFS{disk, &read}, Platform: "linux"}
-			f := adapter.SessionFile{Agent: "toy", ID: "s", Path: "/w/s.jsonl", Size: int64(len(c.text)), ModTime: time.UnixMilli(7)}
+			f := history.File{Agent: "toy", ID: "s", Path: "/w/s.jsonl", Size: int64(len(c.text)), ModTime: time.UnixMilli(7)}
 			s, err := toyStore("/w").SummarizeSession(t.Context(), h, f)
 			if err != nil || s.Model != c.model || s.TurnCount != nil || s.Usage != nil || read > c.most {
 				t.Errorf("model %q, turns %v, %d bytes read, %v", s.Model, s.TurnCount, read, err)
@@ -185,7 +186,7 @@ func (f failingFS) Open(name string) (fs.File, error) {
 func TestReadError(t *testing.T) {
 	t.Parallel()
 	disk := fstest.MapFS{"w/s.jsonl": &fstest.MapFile{Data: []byte(`{"u":"hello"}` + "\n" + `{"a":"a long answer that is cut"}` + "\n")}}
-	s, err := toyStore("/w").ReadSession(t.Context(), adapter.Host{FS: failingFS{disk}, Platform: "linux"}, adapter.SessionFile{Agent: "toy", ID: "s", Path: "/w/s.jsonl", Size: 60})
+	s, err := toyStore("/w").ReadSession(t.Context(), adapter.Host{FS: failingFS{disk}, Platform: "linux"}, history.File{Agent: "toy", ID: "s", Path: "/w/s.jsonl", Size: 60})
 	if err != nil || len(s.Messages) != 1 || len(s.Problems) != 1 || !strings.Contains(s.Problems[0].Message, "the disk is gone") {
 		t.Errorf("%d messages, problems %v, %v", len(s.Messages), s.Problems, err)
 	}
@@ -194,7 +195,7 @@ func TestReadError(t *testing.T) {
 func TestProblemsAreBounded(t *testing.T) {
 	t.Parallel()
 	disk := fstest.MapFS{"w/s.jsonl": &fstest.MapFile{Data: []byte(strings.Repeat("x\n", 1000))}}
-	s, err := toyStore("/w").ReadSession(t.Context(), adapter.Host{FS: disk, Platform: "linux"}, adapter.SessionFile{Agent: "toy", ID: "s", Path: "/w/s.jsonl", Size: 2000})
+	s, err := toyStore("/w").ReadSession(t.Context(), adapter.Host{FS: disk, Platform: "linux"}, history.File{Agent: "toy", ID: "s", Path: "/w/s.jsonl", Size: 2000})
 	if err != nil || len(s.Problems) != maxProblems+1 || s.Problems[maxProblems].Message != "and 980 more problems" || s.Problems[1].Line != 2 {
 		t.Errorf("%d problems, the last %v, %v", len(s.Problems), s.Problems[len(s.Problems)-1], err)
 	}

@@ -1,6 +1,8 @@
 package sessionfile
 
-import "github.com/drawbar/drawbar/adapter"
+import (
+	"github.com/drawbar/drawbar/history"
+)
 
 // tree holds records that refer to their predecessor, in stores where a conversation can be rewound and branch.
 type tree struct {
@@ -11,13 +13,13 @@ type tree struct {
 
 type treeNode struct {
 	id, parent string
-	message    *adapter.SessionMessage // nil for records that are not messages
+	message    *history.Message // nil for records that are not messages
 	prompt     bool
 }
 
 // Link adds a record to the tree; message is nil if it is not a message. The last record that may be a leaf ends the
 // conversation.
-func (c *Conversation) Link(id, parent string, message *adapter.SessionMessage, leaf bool) {
+func (c *Conversation) Link(id, parent string, message *history.Message, leaf bool) {
 	t := &c.tree
 	if t.at == nil {
 		t.at, t.leaf = map[string]int{}, -1
@@ -29,7 +31,7 @@ func (c *Conversation) Link(id, parent string, message *adapter.SessionMessage, 
 	if leaf {
 		t.leaf = len(t.nodes)
 	}
-	t.nodes = append(t.nodes, treeNode{id: id, parent: parent, message: message, prompt: message != nil && message.Role == adapter.RoleUser})
+	t.nodes = append(t.nodes, treeNode{id: id, parent: parent, message: message, prompt: message != nil && message.Role == history.RoleUser})
 }
 
 // prune marks the messages of abandoned branches. The prompt decides for everything after it, because results of

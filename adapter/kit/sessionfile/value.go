@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -61,11 +62,11 @@ const maxSubagentFile = 1 << 20
 
 // DescribeSubagent is a Format.Subagent for agents that keep a file NAME.meta.json beside a sub-agent's NAME.jsonl. Without it only the
 // id is known.
-func DescribeSubagent(h adapter.Host, path string) adapter.Subagent {
+func DescribeSubagent(h adapter.Host, path string) history.Subagent {
 	stem := strings.TrimSuffix(path, ".jsonl")
 	text, _ := ReadFile(h, stem+".meta.json", maxSubagentFile) // it is optional
 	v, _ := jsonscan.Parse(text)
-	return adapter.Subagent{ID: cmp.Or(v.Get("agentId").Str(), strings.TrimPrefix(filepath.Base(stem), "agent-")),
+	return history.Subagent{ID: cmp.Or(v.Get("agentId").Str(), strings.TrimPrefix(filepath.Base(stem), "agent-")),
 		Name: cmp.Or(v.Get("agentType").Str(), v.Get("subagentName").Str()), Description: v.Get("description").Str(),
 		ToolCallID: v.Get("toolUseId").Str()}
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 )
 
 // Hash makes keys from the parts that identify a call. It is the same in every process, because keys are stored; it
@@ -61,11 +61,11 @@ func (h *Hash) word(w uint64) {
 }
 
 // Key returns the key of the parts.
-func (h *Hash) Key() adapter.UsageKey {
+func (h *Hash) Key() history.UsageKey {
 	g := *h
 	g.word(prime3)
 	g.word(prime2)
-	var k adapter.UsageKey
+	var k history.UsageKey
 	binary.LittleEndian.PutUint64(k[:8], g.a|1) // never the zero key
 	binary.LittleEndian.PutUint64(k[8:], g.b)
 	return k

@@ -4,13 +4,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 )
 
 // Projects returns a store with a folder per project, whose files with one of the suffixes lie in or below a folder
 // of a fixed name. Other folders of a project are not read.
-func Projects(root, folder string, endings ...string) adapter.UsageStore {
-	return adapter.UsageStore{
+func Projects(root, folder string, endings ...string) history.UsageStore {
+	return history.UsageStore{
 		Root: root,
 		Match: func(rel string) bool {
 			part := strings.Split(rel, "/")

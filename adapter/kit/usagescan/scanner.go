@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -17,7 +18,7 @@ type Format interface {
 	// Relevant judges a line by its head: false if it cannot contain usage.
 	Relevant(head []byte) bool
 	// Line reads a whole line; false if it is truncated, not JSON or of another format.
-	Line(line []byte, give func(*adapter.UsageRecord)) bool
+	Line(line []byte, give func(*history.UsageRecord)) bool
 	// Memory returns a pointer to the state to save for a resumed scan, encodable by encoding/json; nil for none.
 	Memory() any
 }
@@ -40,7 +41,7 @@ var _ adapter.UsageScanner = (*Scanner)(nil)
 func New(f Format) *Scanner { return &Scanner{format: f} }
 
 // Scan implements adapter.UsageScanner.
-func (s *Scanner) Scan(data []byte, end bool, give func(*adapter.UsageRecord)) int {
+func (s *Scanner) Scan(data []byte, end bool, give func(*history.UsageRecord)) int {
 	done := 0
 	for done < len(data) {
 		rest := data[done:]

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -16,16 +16,16 @@ type letters struct{ Seen int }
 func (*letters) Relevant(head []byte) bool { return bytes.HasPrefix(head, []byte("+")) }
 func (l *letters) Memory() any             { return l }
 
-func (l *letters) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+func (l *letters) Line(line []byte, give func(*history.UsageRecord)) bool {
 	if bytes.HasSuffix(line, []byte("!")) {
 		return false
 	}
 	l.Seen++
-	give(&adapter.UsageRecord{Model: string(line[1:]), Output: int64(l.Seen)})
+	give(&history.UsageRecord{Model: string(line[1:]), Output: int64(l.Seen)})
 	return true
 }
 
-func models(records []adapter.UsageRecord) string {
+func models(records []history.UsageRecord) string {
 	var s []string
 	for _, r := range records {
 		s = append(s, r.Model)
@@ -53,8 +53,8 @@ func TestScanner(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, piece := range []int{1, 3, HeadSize, HeadSize + 1, 1 << 20} {
 				s := New(&letters{})
-				var got []adapter.UsageRecord
-				give := func(r *adapter.UsageRecord) { got = append(got, *r) }
+				var got []history.UsageRecord
+				give := func(r *history.UsageRecord) { got = append(got, *r) }
 				var held []byte
 				for rest := []byte(tc.text); len(rest) > 0; {
 					n := min(piece, len(rest))
@@ -85,12 +85,12 @@ func TestScannerHoldsNothingOfSkippedLines(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	a := New(&letters{})
-	a.Scan([]byte("+a\n+b\n"), false, func(*adapter.UsageRecord) {})
+	a.Scan([]byte("+a\n+b\n"), false, func(*history.UsageRecord) {})
 	b := New(&letters{})
 	if !b.Restore(a.State()) || b.Restore([]byte("{")) {
 		t.Fatal("want its own state and no other")
 	}
-	b.Scan([]byte("+c\n"), false, func(r *adapter.UsageRecord) {
+	b.Scan([]byte("+c\n"), false, func(r *history.UsageRecord) {
 		if r.Output != 3 {
 			t.Errorf("the third line is number %d", r.Output)
 		}
@@ -138,14 +138,14 @@ func TestMillisEveryDay(t *testing.T) {
 }
 
 func TestHash(t *testing.T) {
-	seen := map[adapter.UsageKey]string{}
+	seen := map[history.UsageKey]string{}
 	for _, parts := range [][]string{{}, {""}, {"", ""}, {"a"}, {"a", "b"}, {"ab"}, {"ab", ""}, {"12345678"}, {"12345678", ""}, {"12345678\x00"}, {"1234567"}} {
 		h, g := new(Hash), new(Hash)
 		for _, p := range parts {
 			h.Text(p)
 			g.Bytes([]byte(p))
 		}
-		if h.Key() != g.Key() || h.Sum() == 0 || h.Key() == (adapter.UsageKey{}) {
+		if h.Key() != g.Key() || h.Sum() == 0 || h.Key() == (history.UsageKey{}) {
 			t.Errorf("%q: text and bytes differ", parts)
 		}
 		if other, ok := seen[h.Key()]; ok {
@@ -154,7 +154,7 @@ func TestHash(t *testing.T) {
 		seen[h.Key()] = strings.Join(parts, "|")
 	}
 	// Keys are kept in files.
-	if k := new(Hash).Text("drawbar").Int(7).Key(); k != (adapter.UsageKey{241, 74, 163, 249, 199, 250, 184, 240, 249, 192, 121, 48, 15, 171, 3, 155}) {
+	if k := new(Hash).Text("drawbar").Int(7).Key(); k != (history.UsageKey{241, 74, 163, 249, 199, 250, 184, 240, 249, 192, 121, 48, 15, 171, 3, 155}) {
 		t.Errorf("the hash has changed: %v", k)
 	}
 }

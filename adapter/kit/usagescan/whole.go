@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 )
 
 // Whole is a scanner for files that consist of one JSON value, possibly over many lines. It requests the whole file;
@@ -19,7 +20,7 @@ var _ adapter.UsageScanner = (*Whole)(nil)
 func NewWhole(f Format) *Whole { return &Whole{format: f} }
 
 // Scan implements adapter.UsageScanner.
-func (w *Whole) Scan(data []byte, end bool, give func(*adapter.UsageRecord)) int {
+func (w *Whole) Scan(data []byte, end bool, give func(*history.UsageRecord)) int {
 	if !end {
 		return 0
 	}

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 // cost returns what a session cost: from the index, else from the session's own files, else the agent's figure.
-func (s *Store) cost(ctx context.Context, r row, session adapter.Session) *execution.Cost {
+func (s *Store) cost(ctx context.Context, r row, session history.Session) *execution.Cost {
 	if r.priced {
 		return r.summary.Cost
 	}

@@ -3,8 +3,8 @@ package session
 import (
 	"context"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 )
 
@@ -26,8 +26,8 @@ func (s *Store) Diff(ctx context.Context, idA, idB string) (sessions.Difference,
 
 // Compare compares two sessions: the longest common sequence of messages with the same role and content is
 // kept; what lies between is removed, added, or modified if both sides have a message of the same role.
-func Compare(a, b adapter.Session) (sessions.Difference, error) {
-	d := &comparison{sessions.Difference{A: a.SessionSummary, B: b.SessionSummary, Operations: []sessions.Operation{}}}
+func Compare(a, b history.Session) (sessions.Difference, error) {
+	d := &comparison{sessions.Difference{A: a.Summary, B: b.Summary, Operations: []sessions.Operation{}}}
 	x, y := keys(a.Messages), keys(b.Messages)
 	head := 0
 	for head < len(x) && head < len(y) && x[head] == y[head] {
@@ -52,12 +52,12 @@ func Compare(a, b adapter.Session) (sessions.Difference, error) {
 }
 
 type messageKey struct {
-	role          adapter.MessageRole
+	role          history.Role
 	content, tool string
 }
 
 // keys are what messages are compared by: role and content, or a tool result's output.
-func keys(messages []adapter.SessionMessage) []messageKey {
+func keys(messages []history.Message) []messageKey {
 	out := make([]messageKey, len(messages))
 	for i, m := range messages {
 		out[i] = messageKey{role: m.Role, content: m.Content}
@@ -74,13 +74,13 @@ func keys(messages []adapter.SessionMessage) []messageKey {
 // comparison is a difference under construction.
 type comparison struct{ sessions.Difference }
 
-func (d *comparison) keep(a, b adapter.Session, i, j int) {
+func (d *comparison) keep(a, b history.Session, i, j int) {
 	d.Unchanged++
 	d.Operations = append(d.Operations, sessions.Operation{Type: sessions.Unchanged, IndexA: i, IndexB: j, MessageA: &a.Messages[i], MessageB: &b.Messages[j]})
 }
 
 // middle walks the table of the longest common sequence.
-func (d *comparison) middle(a, b adapter.Session, x, y []messageKey, offset int) {
+func (d *comparison) middle(a, b history.Session, x, y []messageKey, offset int) {
 	width := len(y) + 1
 	table := make([]int32, (len(x)+1)*width)
 	for i := len(x) - 1; i >= 0; i-- {
@@ -117,7 +117,7 @@ func (d *comparison) middle(a, b adapter.Session, x, y []messageKey, offset int)
 
 // replace returns the operations for a run of removed messages. Two messages of the same role at the same place
 // are one modified message.
-func (d *comparison) replace(a, b adapter.Session, removed, added []int) {
+func (d *comparison) replace(a, b history.Session, removed, added []int) {
 	n := 0
 	for n < len(removed) && n < len(added) && a.Messages[removed[n]].Role == b.Messages[added[n]].Role {
 		d.Modified++

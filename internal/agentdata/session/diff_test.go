@@ -5,21 +5,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 )
 
 // talk makes a session of letters: lower case is the user's, upper case the assistant's, digits are tools'.
-func talk(text string) adapter.Session {
-	var s adapter.Session
+func talk(text string) history.Session {
+	var s history.Session
 	for _, c := range text {
-		m := adapter.SessionMessage{Role: adapter.RoleUser, Content: string(c)}
+		m := history.Message{Role: history.RoleUser, Content: string(c)}
 		switch {
 		case c >= 'A' && c <= 'Z':
-			m.Role = adapter.RoleAssistant
+			m.Role = history.RoleAssistant
 		case c >= '0' && c <= '9':
-			m = adapter.SessionMessage{Role: adapter.RoleTool, ToolResult: &adapter.SessionToolResult{Output: string(c)}}
+			m = history.Message{Role: history.RoleTool, ToolResult: &history.ToolResult{Output: string(c)}}
 		}
 		s.Messages = append(s.Messages, m)
 	}
@@ -47,7 +47,7 @@ func TestCompare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := func(m *adapter.SessionMessage) string {
+		text := func(m *history.Message) string {
 			switch {
 			case m == nil:
 				return ""
@@ -78,17 +78,17 @@ func TestCompare(t *testing.T) {
 // TestCompareLarge: a comparison has a bound, and long sessions with a common beginning are below it.
 func TestCompareLarge(t *testing.T) {
 	t.Parallel()
-	var a, b adapter.Session
+	var a, b history.Session
 	for i := range 20000 {
-		m := adapter.SessionMessage{Role: adapter.RoleUser, Content: fmt.Sprint("a", i)}
+		m := history.Message{Role: history.RoleUser, Content: fmt.Sprint("a", i)}
 		a.Messages = append(a.Messages, m)
-		b.Messages = append(b.Messages, adapter.SessionMessage{Role: adapter.RoleUser, Content: fmt.Sprint("b", i)})
+		b.Messages = append(b.Messages, history.Message{Role: history.RoleUser, Content: fmt.Sprint("b", i)})
 	}
 	if _, err := Compare(a, b); execution.CodeOf(err) != execution.CodeValidation || !strings.Contains(err.Error(), "export") {
 		t.Errorf("%v", err)
 	}
 	c := a
-	c.Messages = append(append([]adapter.SessionMessage{}, a.Messages...), b.Messages...)
+	c.Messages = append(append([]history.Message{}, a.Messages...), b.Messages...)
 	if d, err := Compare(a, c); err != nil || d.Unchanged != 20000 || d.Added != 20000 {
 		t.Errorf("%d unchanged, %d added, %v", d.Unchanged, d.Added, err)
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 )
 
@@ -14,7 +14,7 @@ import (
 type exportHeader struct {
 	Type          string `json:"type"` // session
 	SchemaVersion string `json:"schemaVersion"`
-	adapter.SessionSummary
+	history.Summary
 	UnknownRecords map[string]int `json:"unknownRecords,omitempty"`
 }
 
@@ -22,7 +22,7 @@ type exportHeader struct {
 type exportMessage struct {
 	Type     string `json:"type"` // message
 	Subagent string `json:"subagentId,omitempty"`
-	adapter.SessionMessage
+	history.Message
 }
 
 // exportSubagent precedes the messages of a sub-agent.
@@ -35,7 +35,7 @@ type exportSubagent struct {
 }
 
 // Export writes a session in a format.
-func Export(w io.Writer, s adapter.Session, f sessions.Format) error {
+func Export(w io.Writer, s history.Session, f sessions.Format) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var err error
 	switch f {
@@ -57,10 +57,10 @@ func Export(w io.Writer, s adapter.Session, f sessions.Format) error {
 	return out.Flush()
 }
 
-func exportLines(w io.Writer, s adapter.Session) error {
+func exportLines(w io.Writer, s history.Session) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(exportHeader{"session", execution.SchemaVersion, s.SessionSummary, s.UnknownRecords}); err != nil {
+	if err := e.Encode(exportHeader{"session", execution.SchemaVersion, s.Summary, s.UnknownRecords}); err != nil {
 		return err
 	}
 	for _, m := range s.Messages {

@@ -7,27 +7,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 	"github.com/google/go-cmp/cmp"
 )
 
-func exported() adapter.Session {
+func exported() history.Session {
 	turns, messages := 1, 4
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	return adapter.Session{
-		SessionSummary: adapter.SessionSummary{Agent: "claude", SessionID: "x", UnifiedID: "claude:x", Title: "# fix <it> `now`", CreatedAt: at, UpdatedAt: at.Add(time.Minute),
+	return history.Session{
+		Summary: history.Summary{Agent: "claude", SessionID: "x", UnifiedID: "claude:x", Title: "# fix <it> `now`", CreatedAt: at, UpdatedAt: at.Add(time.Minute),
 			TurnCount: &turns, MessageCount: &messages, Model: "opus", Usage: &execution.Usage{Input: 10, Output: 20, Total: 30}, Cost: &execution.Cost{TotalUSD: new(0.25), Source: execution.CostFromAgent},
 			Tags: []string{"red"}, Cwd: "/work", ForkedFrom: "y", Path: "/p"},
-		Messages: []adapter.SessionMessage{
-			{Role: adapter.RoleUser, Content: "what does it say?", Timestamp: at},
-			{Role: adapter.RoleAssistant, Content: "Look:\n\n```go\nx\n```", Thinking: "hm </details> ```", Model: "opus", ToolCalls: []adapter.SessionToolCall{
+		Messages: []history.Message{
+			{Role: history.RoleUser, Content: "what does it say?", Timestamp: at},
+			{Role: history.RoleAssistant, Content: "Look:\n\n```go\nx\n```", Thinking: "hm </details> ```", Model: "opus", ToolCalls: []history.ToolCall{
 				{ToolCallID: "1", ToolName: "Read", Input: json.RawMessage(`{"path":"a"}`)}, {ToolCallID: "2", ToolName: "patch", Input: json.RawMessage(`"*** Begin\n` + "````" + `"`)}}},
-			{Role: adapter.RoleTool, ToolResult: &adapter.SessionToolResult{ToolCallID: "1", ToolName: "Read", Output: "a `````fence````` b"}},
-			{Role: adapter.RoleTool, ToolResult: &adapter.SessionToolResult{ToolCallID: "2", ToolName: "patch", Output: "no", IsError: true}, Inactive: true},
+			{Role: history.RoleTool, ToolResult: &history.ToolResult{ToolCallID: "1", ToolName: "Read", Output: "a `````fence````` b"}},
+			{Role: history.RoleTool, ToolResult: &history.ToolResult{ToolCallID: "2", ToolName: "patch", Output: "no", IsError: true}, Inactive: true},
 		},
-		Subagents: []adapter.Subagent{{ID: "s1", Name: "helper", ToolCallID: "1", Messages: []adapter.SessionMessage{{Role: adapter.RoleUser, Content: "help"}}}},
+		Subagents: []history.Subagent{{ID: "s1", Name: "helper", ToolCallID: "1", Messages: []history.Message{{Role: history.RoleUser, Content: "help"}}}},
 	}
 }
 
@@ -52,7 +52,7 @@ func TestExport(t *testing.T) {
 	if err := Export(&b, s, sessions.JSON); err != nil {
 		t.Fatal(err)
 	}
-	var back adapter.Session
+	var back history.Session
 	if err := json.Unmarshal(b.Bytes(), &back); err != nil {
 		t.Fatal(err)
 	}

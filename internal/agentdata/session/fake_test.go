@@ -14,6 +14,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 	"go.uber.org/goleak"
 )
@@ -46,15 +47,15 @@ type fake struct {
 }
 
 type record struct {
-	Role   adapter.MessageRole `json:"role"`
-	Text   string              `json:"text"`
-	Tool   string              `json:"tool,omitempty"`
-	Output string              `json:"output,omitempty"`
-	At     time.Time           `json:"at,omitzero"`
-	Model  string              `json:"model,omitempty"`
-	Cwd    string              `json:"cwd,omitempty"`
-	USD    *float64            `json:"usd,omitempty"`
-	End    bool                `json:"end,omitempty"`
+	Role   history.Role `json:"role"`
+	Text   string       `json:"text"`
+	Tool   string       `json:"tool,omitempty"`
+	Output string       `json:"output,omitempty"`
+	At     time.Time    `json:"at,omitzero"`
+	Model  string       `json:"model,omitempty"`
+	Cwd    string       `json:"cwd,omitempty"`
+	USD    *float64     `json:"usd,omitempty"`
+	End    bool         `json:"end,omitempty"`
 }
 
 func newFake(root string) *fake {
@@ -73,25 +74,25 @@ func (f *fake) count(n *int) {
 
 func (f *fake) SessionRoots(adapter.Host) []string { return []string{f.root} }
 
-func (f *fake) ListSessions(context.Context, adapter.Host) ([]adapter.SessionFile, []adapter.SessionProblem) {
+func (f *fake) ListSessions(context.Context, adapter.Host) ([]history.File, []history.Problem) {
 	entries, err := os.ReadDir(f.root)
 	if err != nil {
 		return nil, nil
 	}
 	if _, err := os.Stat(filepath.Join(f.root, "LOCKED")); err == nil {
-		return nil, []adapter.SessionProblem{{Path: f.root, Message: "is locked"}}
+		return nil, []history.Problem{{Path: f.root, Message: "is locked"}}
 	}
-	var files []adapter.SessionFile
-	var problems []adapter.SessionProblem
+	var files []history.File
+	var problems []history.Problem
 	for _, e := range entries {
 		path := filepath.Join(f.root, e.Name())
 		id, ok := strings.CutSuffix(e.Name(), ".jsonl")
 		info, err := e.Info()
 		if !ok || err != nil {
-			problems = append(problems, adapter.SessionProblem{Path: path, Message: "is no session"})
+			problems = append(problems, history.Problem{Path: path, Message: "is no session"})
 			continue
 		}
-		one := adapter.SessionFile{Agent: "fake", ID: id, Path: path, Size: info.Size(), ModTime: info.ModTime()}
+		one := history.File{Agent: "fake", ID: id, Path: path, Size: info.Size(), ModTime: info.ModTime()}
 		if info.IsDir() {
 			one.Problem = "is a directory"
 		}
@@ -100,8 +101,8 @@ func (f *fake) ListSessions(context.Context, adapter.Host) ([]adapter.SessionFil
 	return files, problems
 }
 
-func (f *fake) parse(one adapter.SessionFile) (adapter.Session, error) {
-	s := adapter.Session{SessionSummary: adapter.SessionSummary{Agent: "fake", SessionID: one.ID, UnifiedID: "fake:" + one.ID, Path: one.Path, Size: one.Size,
+func (f *fake) parse(one history.File) (history.Session, error) {
+	s := history.Session{Summary: history.Summary{Agent: "fake", SessionID: one.ID, UnifiedID: "fake:" + one.ID, Path: one.Path, Size: one.Size,
 		Tags: []string{}, CreatedAt: one.ModTime, UpdatedAt: one.ModTime}}
 	text, err := os.ReadFile(one.Path)
 	if one.Problem != "" {
@@ -114,10 +115,10 @@ func (f *fake) parse(one adapter.SessionFile) (adapter.Session, error) {
 	for line := range strings.Lines(string(text)) {
 		var r record
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			s.Problems = append(s.Problems, adapter.SessionProblem{Path: one.Path, Message: "is no JSON"})
+			s.Problems = append(s.Problems, history.Problem{Path: one.Path, Message: "is no JSON"})
 			continue
 		}
-		if r.Role == adapter.RoleUser {
+		if r.Role == history.RoleUser {
 			if turns++; s.Title == "" {
 				s.Title = r.Text
 			}
@@ -137,11 +138,11 @@ func (f *fake) parse(one adapter.SessionFile) (adapter.Session, error) {
 		if r.USD != nil {
 			s.Cost = &execution.Cost{TotalUSD: r.USD, Source: execution.CostFromAgent}
 		}
-		m := adapter.SessionMessage{Role: r.Role, Content: r.Text, Timestamp: r.At}
+		m := history.Message{Role: r.Role, Content: r.Text, Timestamp: r.At}
 		if r.Output != "" {
-			m.ToolResult = &adapter.SessionToolResult{ToolName: r.Tool, Output: r.Output}
+			m.ToolResult = &history.ToolResult{ToolName: r.Tool, Output: r.Output}
 		} else if r.Tool != "" {
-			m.ToolCalls = []adapter.SessionToolCall{{ToolCallID: "1", ToolName: r.Tool, Input: json.RawMessage(`{"path":"a\"b"}`)}}
+			m.ToolCalls = []history.ToolCall{{ToolCallID: "1", ToolName: r.Tool, Input: json.RawMessage(`{"path":"a\"b"}`)}}
 		}
 		s.Messages = append(s.Messages, m)
 	}
@@ -150,21 +151,21 @@ func (f *fake) parse(one adapter.SessionFile) (adapter.Session, error) {
 	return s, nil
 }
 
-func (f *fake) SummarizeSession(_ context.Context, _ adapter.Host, one adapter.SessionFile) (adapter.SessionSummary, error) {
+func (f *fake) SummarizeSession(_ context.Context, _ adapter.Host, one history.File) (history.Summary, error) {
 	f.count(f.summarized)
 	s, err := f.parse(one)
 	if f.neverSummarizeAbove > 0 && one.Size > f.neverSummarizeAbove {
 		s.TurnCount, s.MessageCount, s.Usage = nil, nil, nil
 	}
-	return s.SessionSummary, err
+	return s.Summary, err
 }
 
-func (f *fake) ReadSession(_ context.Context, _ adapter.Host, one adapter.SessionFile) (adapter.Session, error) {
+func (f *fake) ReadSession(_ context.Context, _ adapter.Host, one history.File) (history.Session, error) {
 	f.count(f.read)
 	return f.parse(one)
 }
 
-func (f *fake) OpenSession(_ context.Context, _ adapter.Host, one adapter.SessionFile) (io.ReadCloser, error) {
+func (f *fake) OpenSession(_ context.Context, _ adapter.Host, one history.File) (io.ReadCloser, error) {
 	return os.Open(one.Path)
 }
 
@@ -181,7 +182,7 @@ func (fakeFollower) Line(line []byte) []execution.Event {
 	return []execution.Event{{Body: execution.MessageStop{Text: r.Text}}}
 }
 
-func (f *fake) FollowSession(adapter.Host, adapter.SessionFile) (adapter.SessionFollower, error) {
+func (f *fake) FollowSession(adapter.Host, history.File) (adapter.SessionFollower, error) {
 	return fakeFollower{}, nil
 }
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 )
 
@@ -87,18 +87,18 @@ func choose(id, native string, found []row) (row, error) {
 	// If one session has several files, the latest is the live one; the others are reported.
 	r := list[0]
 	for _, other := range list[1:] {
-		r.summary.Problems = append(r.summary.Problems, adapter.SessionProblem{Path: other.Path, Message: "has the same session id and is not shown"})
+		r.summary.Problems = append(r.summary.Problems, history.Problem{Path: other.Path, Message: "has the same session id and is not shown"})
 	}
 	return r, nil
 }
 
 // Get reads a whole session.
-func (s *Store) Get(ctx context.Context, id string) (adapter.Session, error) {
+func (s *Store) Get(ctx context.Context, id string) (history.Session, error) {
 	r, err := s.find(ctx, id)
 	if err != nil {
-		return adapter.Session{}, err
+		return history.Session{}, err
 	}
-	session, err := r.store.ReadSession(ctx, s.opts.Host, r.SessionFile)
+	session, err := r.store.ReadSession(ctx, s.opts.Host, r.File)
 	if err != nil {
 		if ctx.Err() != nil {
 			return session, err
@@ -125,8 +125,8 @@ func (s *Store) Get(ctx context.Context, id string) (adapter.Session, error) {
 }
 
 // remember keeps the counts of a session that was read completely.
-func (s *Store) remember(ctx context.Context, r row, session adapter.Session) {
-	summary := session.SessionSummary
+func (s *Store) remember(ctx context.Context, r row, session history.Session) {
+	summary := session.Summary
 	summary.Tags = []string{}
 	err := s.db.use(ctx, func(db *sql.DB) error {
 		var counted bool

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 )
 
@@ -276,7 +276,7 @@ func TestGetTags(t *testing.T) {
 	l := filled(t)
 	l.tags = map[string][]string{"fake:a": {"red"}}
 	s, err := l.store.Get(t.Context(), "fake:a")
-	if err != nil || !slices.Equal(s.Tags, []string{"red"}) || s.Messages[0].Role != adapter.RoleUser {
+	if err != nil || !slices.Equal(s.Tags, []string{"red"}) || s.Messages[0].Role != history.RoleUser {
 		t.Errorf("%v, %v", s.Tags, err)
 	}
 }

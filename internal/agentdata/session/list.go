@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 )
 
@@ -20,7 +20,7 @@ func (s *Store) List(ctx context.Context, q sessions.Query) (sessions.Listing, e
 	if err != nil {
 		return sessions.Listing{}, err
 	}
-	out := sessions.Listing{Sessions: make([]adapter.SessionSummary, len(rows)), Total: total, Problems: w.problems}
+	out := sessions.Listing{Sessions: make([]history.Summary, len(rows)), Total: total, Problems: w.problems}
 	for i, r := range rows {
 		out.Sessions[i] = r.summary
 	}

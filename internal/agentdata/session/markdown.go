@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 // markdown writes a session for people. Errors of w are returned by its Flush.
@@ -17,7 +17,7 @@ type markdown struct{ w *bufio.Writer }
 
 func (m markdown) printf(format string, args ...any) { fmt.Fprintf(m.w, format, args...) }
 
-func (m markdown) session(s adapter.Session) {
+func (m markdown) session(s history.Session) {
 	title := s.Title
 	if title == "" {
 		title = s.UnifiedID
@@ -52,9 +52,9 @@ func (m markdown) session(s adapter.Session) {
 	m.totals(s)
 }
 
-var headings = map[adapter.MessageRole]string{adapter.RoleUser: "User", adapter.RoleAssistant: "Assistant", adapter.RoleSystem: "System", adapter.RoleTool: "Tool"}
+var headings = map[history.Role]string{history.RoleUser: "User", history.RoleAssistant: "Assistant", history.RoleSystem: "System", history.RoleTool: "Tool"}
 
-func (m markdown) message(level string, message adapter.SessionMessage) {
+func (m markdown) message(level string, message history.Message) {
 	m.printf("%s %s", level, headings[message.Role])
 	if r := message.ToolResult; r != nil {
 		m.printf(": %s", code(r.ToolName))
@@ -111,7 +111,7 @@ func (m markdown) fence(language, text string) {
 }
 
 // totals ends the document with the session's usage.
-func (m markdown) totals(s adapter.Session) {
+func (m markdown) totals(s history.Session) {
 	m.printf("---\n\n")
 	if u := s.Usage; u != nil {
 		m.printf("- tokens: %d in, %d out, %d from the cache, %d to the cache\n", u.Input, u.Output, u.Cached, u.CacheWrite)
@@ -156,7 +156,7 @@ func escapeLine(s string) string {
 }
 
 // costSource describes the source of a cost.
-func costSource(s adapter.Session) string {
+func costSource(s history.Session) string {
 	text := "as " + s.Agent + " states it"
 	if s.Cost.Source == execution.CostFromTable {
 		text = "estimated by the price table"

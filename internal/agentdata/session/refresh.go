@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 )
 
 // batchRows limits the rows of one transaction, so that none delays other processes for long.
@@ -20,12 +21,12 @@ const batchRows = 500
 type world struct {
 	files    map[string]located // by path
 	roots    []string
-	problems []adapter.SessionProblem
+	problems []history.Problem
 	unread   map[string]located // stores that could not be listed, by root: their sessions stay in the index
 }
 
 type located struct {
-	adapter.SessionFile
+	history.File
 	root  string
 	store adapter.SessionStore
 }
@@ -63,7 +64,7 @@ func (s *Store) look(ctx context.Context, agent string) (world, error) {
 			w.problems = append(w.problems, problems...)
 			for _, p := range problems {
 				if len(files) == 0 && slices.Contains(roots, p.Path) {
-					w.unread[p.Path] = located{adapter.SessionFile{Agent: src.Agent, Problem: p.Message}, p.Path, src.Store}
+					w.unread[p.Path] = located{history.File{Agent: src.Agent, Problem: p.Message}, p.Path, src.Store}
 				}
 			}
 			for _, f := range files {
@@ -155,7 +156,7 @@ func (s *Store) drop(ctx context.Context, db *sql.DB, paths []string) error {
 // row is what the index keeps of a file.
 type row struct {
 	located
-	summary adapter.SessionSummary
+	summary history.Summary
 	counted bool
 	priced  bool // the summary's cost is that of the cost report
 }
@@ -177,21 +178,21 @@ func (s *Store) index(ctx context.Context, db *sql.DB, files []located, count bo
 }
 
 func (s *Store) summarize(ctx context.Context, f located, count bool) row {
-	var summary adapter.SessionSummary
+	var summary history.Summary
 	var err error
 	if count {
-		var whole adapter.Session
-		whole, err = f.store.ReadSession(ctx, s.opts.Host, f.SessionFile)
-		summary = whole.SessionSummary
+		var whole history.Session
+		whole, err = f.store.ReadSession(ctx, s.opts.Host, f.File)
+		summary = whole.Summary
 	} else {
-		summary, err = f.store.SummarizeSession(ctx, s.opts.Host, f.SessionFile)
+		summary, err = f.store.SummarizeSession(ctx, s.opts.Host, f.File)
 	}
 	if err != nil {
 		// An unreadable file is listed with the reason.
 		summary.Agent, summary.SessionID, summary.UnifiedID = f.Agent, f.ID, f.Agent+":"+f.ID
 		summary.Path, summary.Size, summary.Archived, summary.Parent = f.Path, f.Size, f.Archived, f.Parent
 		summary.CreatedAt, summary.UpdatedAt = f.ModTime.UTC(), f.ModTime.UTC()
-		summary.Problems = []adapter.SessionProblem{{Path: f.Path, Message: strings.TrimPrefix(strings.TrimPrefix(err.Error(), "read "), f.Path+": ")}}
+		summary.Problems = []history.Problem{{Path: f.Path, Message: strings.TrimPrefix(strings.TrimPrefix(err.Error(), "read "), f.Path+": ")}}
 	}
 	return row{located: f, summary: summary, counted: count || summary.TurnCount != nil || err != nil}
 }

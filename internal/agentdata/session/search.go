@@ -9,13 +9,13 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 )
 
 // weight is the weight of a matching message: a person's messages say most about a session.
-var weight = map[adapter.MessageRole]float64{adapter.RoleUser: 4, adapter.RoleAssistant: 2, adapter.RoleSystem: 1, adapter.RoleTool: 1}
+var weight = map[history.Role]float64{history.RoleUser: 4, history.RoleAssistant: 2, history.RoleSystem: 1, history.RoleTool: 1}
 
 // titleWeight is the weight of the title.
 const titleWeight = 10
@@ -48,7 +48,7 @@ func (s *Store) Search(ctx context.Context, q sessions.SearchQuery) (sessions.Se
 		hits[i] = hit
 		if problem != "" && ctx.Err() == nil {
 			mu.Lock()
-			result.Problems = append(result.Problems, adapter.SessionProblem{Path: rows[i].Path, Message: problem})
+			result.Problems = append(result.Problems, history.Problem{Path: rows[i].Path, Message: problem})
 			mu.Unlock()
 		}
 	})
@@ -60,7 +60,7 @@ func (s *Store) Search(ctx context.Context, q sessions.SearchQuery) (sessions.Se
 			result.Hits = append(result.Hits, *h)
 		}
 	}
-	slices.SortFunc(result.Problems, func(a, b adapter.SessionProblem) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(result.Problems, func(a, b history.Problem) int { return cmp.Compare(a.Path, b.Path) })
 	if order == sessions.ByRelevance {
 		slices.SortStableFunc(result.Hits, func(a, b sessions.Hit) int {
 			c := cmp.Compare(b.RelevanceScore, a.RelevanceScore)
@@ -82,7 +82,7 @@ func (s *Store) searchOne(ctx context.Context, r row, n needle) (*sessions.Hit, 
 	if r.Problem != "" {
 		return nil, "was not searched: it " + r.Problem
 	}
-	reader, err := r.store.OpenSession(ctx, s.opts.Host, r.SessionFile)
+	reader, err := r.store.OpenSession(ctx, s.opts.Host, r.File)
 	if err != nil {
 		return nil, "was not searched: " + strings.TrimPrefix(err.Error(), "read "+r.Path+": ")
 	}
@@ -95,16 +95,16 @@ func (s *Store) searchOne(ctx context.Context, r row, n needle) (*sessions.Hit, 
 	if !may && !inTitle {
 		return nil, ""
 	}
-	session, err := r.store.ReadSession(ctx, s.opts.Host, r.SessionFile)
+	session, err := r.store.ReadSession(ctx, s.opts.Host, r.File)
 	if err != nil {
 		return nil, "was not searched: " + err.Error()
 	}
-	hit := &sessions.Hit{SessionSummary: session.SessionSummary, Message: -1}
+	hit := &sessions.Hit{Summary: session.Summary, Message: -1}
 	hit.Tags = r.summary.Tags
 	if inTitle {
 		hit.RelevanceScore += titleWeight
 	}
-	look := func(messages []adapter.SessionMessage, main bool) {
+	look := func(messages []history.Message, main bool) {
 		for i, m := range messages {
 			count, snippet := n.count(m)
 			if count == 0 {
@@ -135,7 +135,7 @@ func (s *Store) searchOne(ctx context.Context, r row, n needle) (*sessions.Hit, 
 }
 
 // count returns the number of matches in a message, with the first.
-func (n needle) count(m adapter.SessionMessage) (count int, snippet string) {
+func (n needle) count(m history.Message) (count int, snippet string) {
 	look := func(text string) {
 		c, s := n.places(text)
 		if count += c; snippet == "" {

@@ -10,8 +10,8 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 )
 
@@ -77,7 +77,7 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	r := l.search(sessions.SearchQuery{Text: "flaky"})
-	if h := r.Hits[0]; h.Matches != 2 || h.Message != 0 || h.Role != adapter.RoleUser || h.Snippet != "Fix the Flaky test" || h.RelevanceScore != 16 || r.Searched != 5 || r.Total != 3 {
+	if h := r.Hits[0]; h.Matches != 2 || h.Message != 0 || h.Role != history.RoleUser || h.Snippet != "Fix the Flaky test" || h.RelevanceScore != 16 || r.Searched != 5 || r.Total != 3 {
 		t.Errorf("%+v of %d in %d", h, r.Total, r.Searched)
 	}
 	// What is new is found at once.

@@ -104,7 +104,7 @@ func (w *watcher) run(ctx context.Context, replay bool) (err error) {
 
 // reset restarts at the file's first line.
 func (w *watcher) reset() error {
-	f, err := w.row.store.FollowSession(w.host, w.row.SessionFile)
+	f, err := w.row.store.FollowSession(w.host, w.row.File)
 	if err != nil {
 		return err
 	}

@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/claude"
 	"github.com/drawbar/drawbar/adapter/codex"
 	"github.com/drawbar/drawbar/adapter/copilot"
 	"github.com/drawbar/drawbar/adapter/gemini"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/adapter/qwen"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 	"github.com/google/go-cmp/cmp"
 )
@@ -27,7 +28,7 @@ func TestRealFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := adapter.OSHost(nil)
+	h := oshost.New(nil)
 	h.Home, h.Getenv = filepath.ToSlash(home), func(string) string { return "" }
 	claudeModels, codexModels := claude.Descriptor().Models, codex.Descriptor().Models
 	l, err := Collect(t.Context(), []Source{
@@ -77,9 +78,9 @@ func TestMergeInAnyOrder(t *testing.T) {
 		names := newTable()
 		var calls []call
 		for range 60 {
-			rec := adapter.UsageRecord{Time: int64(1 + r.IntN(3)), Twin: uint64(r.IntN(4)), Model: "big", Session: fmt.Sprint("s", r.IntN(3)), SubAgent: r.IntN(2) == 0, Output: int64(1 + r.IntN(3)), InFamily: r.IntN(3) == 0}
+			rec := history.UsageRecord{Time: int64(1 + r.IntN(3)), Twin: uint64(r.IntN(4)), Model: "big", Session: fmt.Sprint("s", r.IntN(3)), SubAgent: r.IntN(2) == 0, Output: int64(1 + r.IntN(3)), InFamily: r.IntN(3) == 0}
 			if r.IntN(5) > 0 {
-				rec.Key = adapter.UsageKey{byte(1 + r.IntN(12))}
+				rec.Key = history.UsageKey{byte(1 + r.IntN(12))}
 			}
 			if rec.InFamily {
 				rec.Fork = []string{"", "s0", "s1"}[r.IntN(3)]

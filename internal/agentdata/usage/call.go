@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"cmp"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 )
 
-// call is an adapter.UsageRecord with its strings as indices into a table.
+// call is an history.UsageRecord with its strings as indices into a table.
 type call struct {
 	time                          int64
-	key                           adapter.UsageKey
+	key                           history.UsageKey
 	twin                          uint64
 	model, session, project, fork int32
 	flags                         flags
@@ -68,7 +68,7 @@ func (t *table) of(s string) int32 {
 	return i
 }
 
-func (t *table) record(r *adapter.UsageRecord) call {
+func (t *table) record(r *history.UsageRecord) call {
 	c := call{time: r.Time, key: r.Key, twin: r.Twin, model: t.of(r.Model), session: t.of(r.Session), project: t.of(r.Project), fork: t.of(r.Fork),
 		input: r.Input, output: r.Output, thinking: r.Thinking, read: r.CacheRead, write: r.CacheWrite, write1h: r.CacheWrite1h, cost: r.Cost}
 	for _, f := range []struct {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 )
 
@@ -57,7 +58,7 @@ type agentCalls struct {
 // job is one file.
 type job struct {
 	source int
-	file   adapter.UsageFile
+	file   history.UsageFile
 	fs     fs.FS
 	name   string // in fs
 	whole  bool   // it is derived: its size is a revision
@@ -223,7 +224,7 @@ func walk(ctx context.Context, h adapter.Host, s Source) (jobs []*job, problems 
 			if rel == "" || !store.Match(rel) {
 				return nil
 			}
-			j := &job{file: adapter.UsageFile{Root: root, Rel: rel}, fs: files, name: name, whole: store.FS != nil, unpack: store.Unpack}
+			j := &job{file: history.UsageFile{Root: root, Rel: rel}, fs: files, name: name, whole: store.FS != nil, unpack: store.Unpack}
 			if j.info, err = d.Info(); err == nil && d.Type()&fs.ModeSymlink != 0 {
 				var target string
 				if target, err = outside(h, store.Root, j.file.Path()); target != "" {

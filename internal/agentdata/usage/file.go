@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
+	"github.com/drawbar/drawbar/history"
 )
 
 const (
@@ -89,7 +90,7 @@ func scanFile(ctx context.Context, h adapter.Host, src Source, j *job, buf *[]by
 		packed = r != asIs
 		stream = r
 	}
-	read, err := scanStream(ctx, stream, scanner, buf, func(r *adapter.UsageRecord) {
+	read, err := scanStream(ctx, stream, scanner, buf, func(r *history.UsageRecord) {
 		s.calls = addCall(s.calls, names.record(r))
 	}, func() {
 		s.state, s.boundary, s.complete = scanner.State(), start+scanner.Boundary(), len(s.calls)
@@ -120,7 +121,7 @@ const recent = 8
 
 // addCall appends a call, or replaces a nearby copy of it.
 func addCall(calls []call, c call) []call {
-	if c.key != (adapter.UsageKey{}) && !c.is(statement) {
+	if c.key != (history.UsageKey{}) && !c.is(statement) {
 		for i := len(calls) - 1; i >= 0 && i >= len(calls)-recent; i-- {
 			if o := &calls[i]; o.key == c.key && o.session == c.session && o.flags == c.flags {
 				if better(&c, o) < 0 {
@@ -134,7 +135,7 @@ func addCall(calls []call, c call) []call {
 }
 
 // scanStream feeds a scanner. between is called when everything complete has been read.
-func scanStream(ctx context.Context, r io.Reader, scanner adapter.UsageScanner, buf *[]byte, give func(*adapter.UsageRecord), between func()) (read int64, err error) {
+func scanStream(ctx context.Context, r io.Reader, scanner adapter.UsageScanner, buf *[]byte, give func(*history.UsageRecord), between func()) (read int64, err error) {
 	b := *buf
 	if len(b) == 0 {
 		b = make([]byte, readSize)

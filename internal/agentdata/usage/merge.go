@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 )
 
 // merge derives the calls from all of an agent's files: each once, with the agent's price if it states one. It
@@ -83,10 +83,10 @@ func once(all []call) []call {
 			}
 		}
 	}
-	index := make(map[adapter.UsageKey]int, len(all))
+	index := make(map[history.UsageKey]int, len(all))
 	kept := all[:0]
 	for _, c := range all {
-		if c.key != (adapter.UsageKey{}) {
+		if c.key != (history.UsageKey{}) {
 			if i, ok := index[c.key]; ok {
 				if better(&c, &kept[i]) < 0 {
 					kept[i] = c
@@ -149,15 +149,15 @@ func distribute(all, statements []call, names *table, price func(int32) *executi
 	order := slices.SortedFunc(maps.Keys(sums), func(a, b part) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.model, b.model)) })
 	for _, p := range order {
 		// Copies within the session count once, by the one that counts in the end, and every copy is given the price.
-		copies := map[adapter.UsageKey][]int{}
-		at := map[adapter.UsageKey]int{}
+		copies := map[history.UsageKey][]int{}
+		at := map[history.UsageKey]int{}
 		var mine []int
 		for _, i := range sessions[p.session] {
 			c := &all[i]
 			if plain(c.model) != p.model {
 				continue
 			}
-			if c.key != (adapter.UsageKey{}) {
+			if c.key != (history.UsageKey{}) {
 				copies[c.key] = append(copies[c.key], i)
 				if n, ok := at[c.key]; ok {
 					if better(c, &all[mine[n]]) < 0 {
@@ -219,7 +219,7 @@ func total(all []call, window []int) (tokens int64) {
 }
 
 // share divides a stated sum among calls, by their table prices if all have one, else by their tokens.
-func share(all []call, window []int, copies map[adapter.UsageKey][]int, sum call, price func(int32) *execution.Price) {
+func share(all []call, window []int, copies map[history.UsageKey][]int, sum call, price func(int32) *execution.Price) {
 	var weight float64
 	weights := make([]float64, len(window))
 	priced := true
@@ -252,7 +252,7 @@ func share(all []call, window []int, copies map[adapter.UsageKey][]int, sum call
 			all[i].flags |= stated
 		}
 		set(i)
-		if k := all[i].key; k != (adapter.UsageKey{}) {
+		if k := all[i].key; k != (history.UsageKey{}) {
 			for _, j := range copies[k] {
 				set(j)
 			}

@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/sessions"
 	"github.com/google/go-cmp/cmp"
 )
@@ -29,8 +31,8 @@ type plainLog struct {
 	version int
 }
 
-func (l plainLog) UsageStores(adapter.Host) []adapter.UsageStore {
-	return []adapter.UsageStore{{Root: l.home, Match: func(rel string) bool { return strings.HasSuffix(rel, ".log") },
+func (l plainLog) UsageStores(adapter.Host) []history.UsageStore {
+	return []history.UsageStore{{Root: l.home, Match: func(rel string) bool { return strings.HasSuffix(rel, ".log") },
 		Unpack: func(rel string, r io.ReadCloser) (io.ReadCloser, error) {
 			if strings.HasSuffix(rel, ".z.log") {
 				return gzip.NewReader(r)
@@ -40,7 +42,7 @@ func (l plainLog) UsageStores(adapter.Host) []adapter.UsageStore {
 		Enter: func(rel string) bool { return rel != "closed" }}}
 }
 func (l plainLog) UsageVersion() int { return l.version }
-func (l plainLog) NewUsageScanner(context.Context, adapter.Host, adapter.UsageFile) adapter.UsageScanner {
+func (l plainLog) NewUsageScanner(context.Context, adapter.Host, history.UsageFile) adapter.UsageScanner {
 	return usagescan.New(&plainFormat{})
 }
 
@@ -48,9 +50,9 @@ type plainFormat struct{ Before string }
 
 func (*plainFormat) Relevant(head []byte) bool { return bytes.HasPrefix(head, []byte("{")) }
 func (f *plainFormat) Memory() any             { return f }
-func (f *plainFormat) Line(line []byte, give func(*adapter.UsageRecord)) bool {
+func (f *plainFormat) Line(line []byte, give func(*history.UsageRecord)) bool {
 	var r struct {
-		adapter.UsageRecord
+		history.UsageRecord
 		ID string
 	}
 	if json.Unmarshal(line, &r) != nil {
@@ -128,7 +130,7 @@ func (w *world) add(name, text string) {
 
 func (w *world) collect() *Log {
 	w.t.Helper()
-	l, err := Collect(w.t.Context(), []Source{{Agent: "plain", Log: plainLog{filepath.ToSlash(w.home), w.version}, Models: testModels}}, Options{Host: adapter.OSHost(nil), CacheDir: w.cache})
+	l, err := Collect(w.t.Context(), []Source{{Agent: "plain", Log: plainLog{filepath.ToSlash(w.home), w.version}, Models: testModels}}, Options{Host: oshost.New(nil), CacheDir: w.cache})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -470,7 +472,7 @@ func TestCache(t *testing.T) {
 	t.Run("no folder for it", func(t *testing.T) {
 		w := newWorld(t, map[string]string{"a.log": one})
 		w.cache = filepath.Join(w.home, "a.log", "usage")
-		l, err := Collect(t.Context(), []Source{{Agent: "plain", Log: plainLog{w.home, 1}, Models: testModels}}, Options{Host: adapter.OSHost(nil), CacheDir: w.cache})
+		l, err := Collect(t.Context(), []Source{{Agent: "plain", Log: plainLog{w.home, 1}, Models: testModels}}, Options{Host: oshost.New(nil), CacheDir: w.cache})
 		if err == nil || l == nil || !strings.Contains(err.Error(), "a.log") {
 			t.Fatalf("%v, %v", l, err)
 		}
@@ -615,7 +617,7 @@ func TestCancel(t *testing.T) {
 	w := newWorld(t, map[string]string{"a.log": "{}\n"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if l, err := Collect(ctx, []Source{{Agent: "plain", Log: plainLog{w.home, 1}}}, Options{Host: adapter.OSHost(nil), CacheDir: w.cache}); err == nil || l != nil {
+	if l, err := Collect(ctx, []Source{{Agent: "plain", Log: plainLog{w.home, 1}}}, Options{Host: oshost.New(nil), CacheDir: w.cache}); err == nil || l != nil {
 		t.Errorf("%v, %v", l, err)
 	}
 	if _, err := os.Stat(w.cache); err == nil {
@@ -626,7 +628,7 @@ func TestCancel(t *testing.T) {
 // FuzzCache holds the decoder to what it promises for any bytes, and the encoder to the decoder.
 func FuzzCache(f *testing.F) {
 	s := &scanned{version: 1, size: 5, modTime: 7, boundary: 3, mark: 9, state: []byte("{}"), names: []string{"", "m", "s"}, complete: 1,
-		calls: []call{{time: 5, key: adapter.UsageKey{1}, model: 1, session: 2, output: 10, flags: stated, cost: 0.5}, {time: 3, write1h: 8}}}
+		calls: []call{{time: 5, key: history.UsageKey{1}, model: 1, session: 2, output: 10, flags: stated, cost: 0.5}, {time: 3, write1h: 8}}}
 	f.Add(appendScanned(nil, s))
 	f.Add([]byte{1, 2, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {

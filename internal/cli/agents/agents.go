@@ -18,6 +18,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/negotiate"
 	"github.com/drawbar/drawbar/internal/cli/newadapter"
 	"github.com/drawbar/drawbar/internal/cli/serve"
+	"github.com/drawbar/drawbar/settings"
 	"github.com/spf13/cobra"
 )
 
@@ -93,7 +94,7 @@ type view struct {
 	Kind         string                  `json:"kind"`
 	Documented   string                  `json:"documentedAt,omitempty"`
 	Install      []adapter.InstallMethod `json:"installMethods"`
-	Config       adapter.ConfigSchema    `json:"configSchema"`
+	Config       settings.Schema         `json:"configSchema"`
 	Capabilities execution.Capabilities  `json:"capabilities"`
 }
 

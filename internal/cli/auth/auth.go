@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -136,7 +137,7 @@ func login(ctx context.Context, app *cli.App, name string) error {
 	if app.JSON {
 		return cli.Usage("auth login %s: a login needs a person at a terminal and cannot answer in JSON", g.Agent).WithHint("drawbar auth guide %s --json", g.Agent)
 	}
-	path, err := adapter.OSHost(nil).LookPath(argv[0])
+	path, err := oshost.New(nil).LookPath(argv[0])
 	if err != nil {
 		e := execution.Errorf(execution.CodeAgentNotInstalled, "agent %s is not installed: %w", g.Agent, err)
 		e.Agent = g.Agent

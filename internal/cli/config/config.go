@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar"
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/agentconfig"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/ownconfig"
+	"github.com/drawbar/drawbar/settings"
 )
 
 type command struct {
@@ -107,7 +107,7 @@ func usage(cmd *cobra.Command) error {
 }
 
 func (c *command) place() drawbar.ConfigPlace {
-	return drawbar.ConfigPlace{Project: c.cwd, Scope: adapter.ConfigScope(c.scope)}
+	return drawbar.ConfigPlace{Project: c.cwd, Scope: settings.Scope(c.scope)}
 }
 
 // load reads an agent's files.
@@ -241,7 +241,7 @@ func (c *command) answer(agent, field string, done []string) error {
 func (c *command) remarks(files *agentconfig.Config, t agentconfig.Target) {
 	scope := c.place().Scope
 	if scope == "" {
-		scope = adapter.ScopeGlobal
+		scope = settings.Global
 	}
 	for _, f := range files.Files {
 		if f.ID != t.File {
@@ -257,8 +257,8 @@ func (c *command) remarks(files *agentconfig.Config, t agentconfig.Target) {
 	}
 }
 
-func wider(a, b adapter.ConfigScope) bool {
-	return slices.Index(adapter.ConfigScopes, a) < slices.Index(adapter.ConfigScopes, b)
+func wider(a, b settings.Scope) bool {
+	return slices.Index(settings.Scopes, a) < slices.Index(settings.Scopes, b)
 }
 
 func (c *command) unset(cmd *cobra.Command, args []string) error {
@@ -293,7 +293,7 @@ type override struct {
 	Value    string `json:"value"`
 }
 
-func (c *command) overrides(s adapter.ConfigSchema) (found []override) {
+func (c *command) overrides(s settings.Schema) (found []override) {
 	for _, f := range s.Fields {
 		if value := c.app.Getenv(f.Variable); f.Variable != "" && value != "" && !f.Secret {
 			found = append(found, override{f.Path, f.Variable, value})
@@ -313,10 +313,10 @@ func (c *command) noteOverrides(list []override, name string) {
 }
 
 type file struct {
-	Scope  adapter.ConfigScope `json:"scope"`
-	Path   string              `json:"path"`
-	Exists bool                `json:"exists"`
-	Error  string              `json:"error,omitempty"`
+	Scope  settings.Scope `json:"scope"`
+	Path   string         `json:"path"`
+	Exists bool           `json:"exists"`
+	Error  string         `json:"error,omitempty"`
 }
 
 func (c *command) show(_ *cobra.Command, args []string) error {

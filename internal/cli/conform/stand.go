@@ -15,6 +15,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/external"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -87,7 +88,7 @@ func (o *options) open(ctx context.Context, app *cli.App) (*stand, error) {
 	s := &stand{app: app, connects: o.url != "", redirect: usual, cannot: map[adaptertest.Scenario]string{}}
 	var err error
 	if o.program != "" {
-		s.about, err = external.Describe(ctx, adapter.OSHost(cliagent.Spawn), absolute(append([]string{o.program}, o.command...)), true)
+		s.about, err = external.Describe(ctx, oshost.New(cliagent.Spawn), absolute(append([]string{o.program}, o.command...)), true)
 	} else {
 		err = s.find(ctx, o)
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/adapter/kit/declarative"
 	"github.com/drawbar/drawbar/adapter/kit/declarative/agents"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -164,7 +164,7 @@ func (o *adding) add(ctx context.Context, app *cli.App, names, command []string)
 		return err
 	}
 	program := customagent.Resolved(p.agent(name, e)).Command[0]
-	if _, err := adapter.OSHost(nil).LookPath(program); err != nil {
+	if _, err := oshost.New(nil).LookPath(program); err != nil {
 		app.Warnf("the program of %s cannot be used yet: %v", name, err)
 	}
 	return app.Answer(map[string]any{"agent": name, "scope": p.scope, "file": p.path}, func() {

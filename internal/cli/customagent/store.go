@@ -13,7 +13,6 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/adapter/kit/declarative"
 	"github.com/drawbar/drawbar/execution"
@@ -22,6 +21,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 	"github.com/drawbar/drawbar/internal/settings/customagent"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // place is the configuration file of a scope.
@@ -47,7 +47,7 @@ func openPlace(app *cli.App, scope string) (place, error) {
 	if p.dirs, err = app.Dirs(dir); err != nil {
 		return p, err
 	}
-	if p.path = p.dirs.UserFile(); at == adapter.ScopeProject {
+	if p.path = p.dirs.UserFile(); at == settings.Project {
 		p.scope, p.path = config.ScopeProject, p.dirs.ProjectFile()
 		p.within, err = p.dirs.Within(config.ScopeProject)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
@@ -98,7 +99,7 @@ type subject struct {
 
 func chooseSubject() subject {
 	const prompt = "a - b"
-	if _, err := adapter.OSHost(nil).LookPath("go"); err == nil || runtime.GOOS == "windows" {
+	if _, err := oshost.New(nil).LookPath("go"); err == nil || runtime.GOOS == "windows" {
 		return subject{
 			files: map[string]string{
 				"go.mod":      "module calc\n\ngo 1.21\n",

@@ -61,7 +61,7 @@ func New(app *cli.App) *cobra.Command {
 			checks = append(checks, tools(cmd.Context())...)
 			checks = append(checks, agents(cmd.Context(), client.Adapters())...)
 			checks = append(checks, own(app, dir)...)
-			checks = append(checks, settings(client, dir)...)
+			checks = append(checks, settingsChecks(client, dir)...)
 			checks = append(checks, stores(cmd.Context(), app)...)
 			checks = append(checks, drift(app)...)
 			bad := false

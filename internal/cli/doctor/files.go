@@ -9,7 +9,9 @@ import (
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/hook"
@@ -69,7 +71,7 @@ func hooks(app *cli.App, dirs config.Dirs) []check {
 }
 
 // settings checks the agents' configuration files.
-func settings(client *drawbar.Client, dir string) []check {
+func settingsChecks(client *drawbar.Client, dir string) []check {
 	var list []check
 	for _, i := range client.Adapters().List() {
 		name := i.Agent + " settings"
@@ -95,7 +97,7 @@ const maxStoreProblems = 3
 // stores checks that the agents' sessions can be opened. Their contents are not read.
 func stores(ctx context.Context, app *cli.App) []check {
 	var list []check
-	host := adapter.OSHost(cliagent.Spawn)
+	host := oshost.New(cliagent.Spawn)
 	entries, _ := app.Agents() // errors were reported above
 	for _, e := range entries {
 		store, has := adapter.As[adapter.SessionStore](e.Adapter)
@@ -107,14 +109,14 @@ func stores(ctx context.Context, app *cli.App) []check {
 		found, problems := store.ListSessions(ctx, host)
 		for _, f := range found {
 			if f.Problem != "" {
-				problems = append(problems, adapter.SessionProblem{Path: f.Path, Message: f.Problem})
+				problems = append(problems, history.Problem{Path: f.Path, Message: f.Problem})
 				continue
 			}
 			open, err := store.OpenSession(ctx, host, f)
 			if err == nil {
 				_ = open.Close() // nothing was read
 			} else {
-				problems = append(problems, adapter.SessionProblem{Path: f.Path, Message: strings.TrimPrefix(err.Error(), "read "+f.Path+": ")})
+				problems = append(problems, history.Problem{Path: f.Path, Message: strings.TrimPrefix(err.Error(), "read "+f.Path+": ")})
 			}
 		}
 		for n, p := range problems {

@@ -18,6 +18,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/hook"
 	"github.com/drawbar/drawbar/internal/settings/trust"
+	"github.com/drawbar/drawbar/settings"
 	"github.com/spf13/cobra"
 )
 
@@ -83,12 +84,12 @@ func (c *command) place() (p place, err error) {
 }
 
 // chosen returns the scope of --scope or its default.
-func (c *command) chosen(dirs config.Dirs) (adapter.ConfigScope, error) {
+func (c *command) chosen(dirs config.Dirs) (settings.Scope, error) {
 	s, err := cli.Scope(c.scope)
 	if s == "" && dirs.Found {
-		return adapter.ScopeProject, err
+		return settings.Project, err
 	}
-	return cmp.Or(s, adapter.ScopeGlobal), err
+	return cmp.Or(s, settings.Global), err
 }
 
 // native returns an agent's own hooks. For an agent without hooks, the error lists the agents that have some.
@@ -97,7 +98,7 @@ func (c *command) native(agentName string) (catalog.Entry, adapter.NativeHooks, 
 }
 
 // eventsOf returns the hook events of an agent.
-func eventsOf(e catalog.Entry) []adapter.NativeHook {
+func eventsOf(e catalog.Entry) []settings.Hook {
 	if n, ok := adapter.As[adapter.NativeHooks](e.Adapter); ok {
 		return n.Hooks()
 	}
@@ -105,15 +106,15 @@ func eventsOf(e catalog.Entry) []adapter.NativeHook {
 }
 
 // event finds an event of an agent by its own name or by the specification's.
-func event(entry catalog.Entry, n adapter.NativeHooks, name string) (adapter.NativeHook, error) {
-	if e, ok := adapter.FindHook(n.Hooks(), name); ok {
+func event(entry catalog.Entry, n adapter.NativeHooks, name string) (settings.Hook, error) {
+	if e, ok := settings.FindHook(n.Hooks(), name); ok {
 		return e, nil
 	}
 	var names []string
 	for _, e := range n.Hooks() {
 		names = append(names, e.Name)
 	}
-	return adapter.NativeHook{}, execution.Errorf(execution.CodeValidation, "%s has no hook event %q", entry.Descriptor.Name, name).
+	return settings.Hook{}, execution.Errorf(execution.CodeValidation, "%s has no hook event %q", entry.Descriptor.Name, name).
 		WithHint("its events: %s", strings.Join(names, ", "))
 }
 
@@ -125,7 +126,7 @@ func (c *command) trustCommand() *cobra.Command {
 				return err
 			}
 			files := at.files
-			list, err := files.ReadScope(adapter.ScopeProject)
+			list, err := files.ReadScope(settings.Project)
 			if err != nil {
 				return err
 			}
@@ -154,7 +155,7 @@ func (c *command) trustCommand() *cobra.Command {
 // row is a registration in the list.
 type row struct {
 	hook.Registration
-	Scope   adapter.ConfigScope  `json:"scope"`
+	Scope   settings.Scope       `json:"scope"`
 	Kinds   map[string]hook.Kind `json:"kinds"` // by agent
 	Running bool                 `json:"running"`
 }
@@ -175,7 +176,7 @@ func (c *command) list() error {
 		return err
 	}
 	trusted := len(pending) == 0
-	project, err := files.ReadScope(adapter.ScopeProject)
+	project, err := files.ReadScope(settings.Project)
 	if err != nil {
 		return err
 	}
@@ -188,11 +189,11 @@ func (c *command) list() error {
 	}
 	rows := []row{}
 	for n, r := range all {
-		x := row{Registration: r, Scope: adapter.ScopeGlobal, Kinds: map[string]hook.Kind{}}
+		x := row{Registration: r, Scope: settings.Global, Kinds: map[string]hook.Kind{}}
 		if n >= len(all)-len(project) { // the project's come last
-			x.Scope = adapter.ScopeProject
+			x.Scope = settings.Project
 		}
-		x.Running = r.On() && (trusted || x.Scope == adapter.ScopeGlobal)
+		x.Running = r.On() && (trusted || x.Scope == settings.Global)
 		for _, e := range entries {
 			if k := hook.KindOf(r, e.Descriptor.Name, eventsOf(e)); k != hook.None {
 				x.Kinds[e.Descriptor.Name] = k

@@ -16,6 +16,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/repofile"
@@ -24,6 +25,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 	"github.com/drawbar/drawbar/internal/settings/hook"
 	"github.com/drawbar/drawbar/internal/settings/trust"
+	"github.com/drawbar/drawbar/settings"
 	"github.com/spf13/cobra"
 )
 
@@ -33,8 +35,8 @@ const maxPayload = 256 << 20
 // found is an event of an agent and the scopes where Drawbar handles it.
 type found struct {
 	Agent string `json:"agent"`
-	adapter.NativeHook
-	Installed []adapter.ConfigScope `json:"installed"`
+	settings.Hook
+	Installed []settings.Scope `json:"installed"`
 }
 
 func (c *command) discoverCommand() *cobra.Command {
@@ -53,15 +55,15 @@ func (c *command) discover(names []string) error {
 		}
 	}
 	list := []found{}
-	host := adapter.OSHost(cliagent.Spawn)
+	host := oshost.New(cliagent.Spawn)
 	for _, name := range names {
 		entry, n, err := c.native(name)
 		if err != nil {
 			return err
 		}
 		for _, e := range n.Hooks() {
-			f := found{Agent: entry.Descriptor.Name, NativeHook: e, Installed: []adapter.ConfigScope{}}
-			for _, s := range []adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject} {
+			f := found{Agent: entry.Descriptor.Name, NativeHook: e, Installed: []settings.Scope{}}
+			for _, s := range []settings.Scope{settings.Global, settings.Project} {
 				place := n.PlaceHook(host, s, cwd, e.Name, "")
 				data, err := readPlace(place)
 				if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +92,7 @@ func (c *command) discover(names []string) error {
 }
 
 // readPlace reads the settings file of a hook. A project's file must be inside the project.
-func readPlace(place adapter.HookPlace) ([]byte, error) {
+func readPlace(place settings.HookPlace) ([]byte, error) {
 	const limit = 16 << 20
 	if place.Within == "" {
 		return repofile.Own(place.File, limit)
@@ -120,7 +122,7 @@ func (c *command) handle(ctx context.Context, agentName, eventName string) error
 	}
 	res, err := c.answer(ctx, entry, n, e)
 	if err != nil {
-		if !e.Blocking || e.Direction != adapter.HookBefore {
+		if !e.Blocking || e.Direction != settings.HookBefore {
 			return err
 		}
 		res = execution.HookResult{Decision: execution.HookDeny, Message: "drawbar: " + err.Error()}
@@ -143,7 +145,7 @@ func (c *command) handle(ctx context.Context, agentName, eventName string) error
 // refused returns the exit code that agents treat as a denial, for calls whose event is unknown.
 func refused(err error) error { return &exitcode.Error{Code: 2, Err: err} }
 
-func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.NativeHooks, e adapter.NativeHook) (execution.HookResult, error) {
+func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.NativeHooks, e settings.Hook) (execution.HookResult, error) {
 	payload, err := io.ReadAll(io.LimitReader(c.app.In, maxPayload+1))
 	if err != nil {
 		return execution.HookResult{}, fmt.Errorf("read the agent's payload: %w", err)
@@ -218,7 +220,7 @@ The rest of that file stays the same, byte for byte. If you give a command, it i
 }
 
 // target finds an agent, one of its events, and the place of that event's hook in the scope of --scope.
-func (c *command) target(agent, name string) (entry catalog.Entry, e adapter.NativeHook, place adapter.HookPlace, err error) {
+func (c *command) target(agent, name string) (entry catalog.Entry, e settings.Hook, place settings.HookPlace, err error) {
 	entry, n, err := c.native(agent)
 	if err != nil {
 		return entry, e, place, err
@@ -239,7 +241,7 @@ func (c *command) target(agent, name string) (entry catalog.Entry, e adapter.Nat
 		return entry, e, place, err
 	}
 	line := hookrelay.Shell(runtime.GOOS, []string{program}) + hook.Mark(entry.Descriptor.Name, e.Name)
-	return entry, e, n.PlaceHook(adapter.OSHost(cliagent.Spawn), cmp.Or(scope, adapter.ScopeGlobal), cwd, e.Name, line), nil
+	return entry, e, n.PlaceHook(oshost.New(cliagent.Spawn), cmp.Or(scope, settings.Global), cwd, e.Name, line), nil
 }
 
 // self returns how a shell can call this program: by name if PATH leads to it, otherwise by path.
@@ -248,7 +250,7 @@ func self() (string, error) {
 	if err != nil {
 		return "", execution.Errorf(execution.CodeConfig, "find this program: %w", err)
 	}
-	if found, err := adapter.OSHost(nil).LookPath("drawbar"); err == nil {
+	if found, err := oshost.New(nil).LookPath("drawbar"); err == nil {
 		a, errA := os.Stat(found)
 		b, errB := os.Stat(exe)
 		if errA == nil && errB == nil && os.SameFile(a, b) {
@@ -269,7 +271,7 @@ type installation struct {
 	Registration *registered `json:"registration,omitempty"`
 }
 
-func (c *command) install(ctx context.Context, entry catalog.Entry, place adapter.HookPlace, e adapter.NativeHook, trust bool, r *registered) error {
+func (c *command) install(ctx context.Context, entry catalog.Entry, place settings.HookPlace, e settings.Hook, trust bool, r *registered) error {
 	changed, index, err := hook.Install(ctx, place, hook.Mark(entry.Descriptor.Name, e.Name))
 	if err != nil {
 		return err

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/hookrelay"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/settings/hook"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // target contains the flags of add and set.
@@ -74,10 +74,10 @@ func (c *command) addCommand() *cobra.Command {
 
 // registered is the result of a registration.
 type registered struct {
-	ID    string              `json:"id"`
-	Scope adapter.ConfigScope `json:"scope"`
-	File  string              `json:"file"`
-	Kind  hook.Kind           `json:"kind"`
+	ID    string         `json:"id"`
+	Scope settings.Scope `json:"scope"`
+	File  string         `json:"file"`
+	Kind  hook.Kind      `json:"kind"`
 }
 
 // add registers r and prints the next step.
@@ -120,7 +120,7 @@ func (c *command) register(cmd *cobra.Command, r *hook.Registration, again bool)
 	if err != nil {
 		return done, err
 	}
-	if scope == adapter.ScopeGlobal && r.Handler != hook.Builtin {
+	if scope == settings.Global && r.Handler != hook.Builtin {
 		r.Target = absolute(r.Target, at.cwd)
 	}
 	err = files.Change(cmd.Context(), at.store, scope, func(list []hook.Registration) ([]hook.Registration, error) {
@@ -181,16 +181,16 @@ func (c *command) kind(r hook.Registration) (kind hook.Kind, agentName string, e
 }
 
 // find returns the scope of a registration.
-func (c *command) find(id string) (place, adapter.ConfigScope, error) {
+func (c *command) find(id string) (place, settings.Scope, error) {
 	at, err := c.place()
 	if err != nil {
 		return at, "", err
 	}
-	scopes := []adapter.ConfigScope{adapter.ScopeProject, adapter.ScopeGlobal}
+	scopes := []settings.Scope{settings.Project, settings.Global}
 	if c.scope != "" {
-		scopes = []adapter.ConfigScope{adapter.ConfigScope(c.scope)}
+		scopes = []settings.Scope{settings.Scope(c.scope)}
 	}
-	var in []adapter.ConfigScope
+	var in []settings.Scope
 	for _, s := range scopes {
 		list, err := at.files.ReadScope(s)
 		if err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar"
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/agentconfig"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/settings"
 )
 
 type command struct {
@@ -53,7 +53,7 @@ func (c *command) config() (drawbar.ConfigManager, drawbar.ConfigPlace, error) {
 	if err != nil {
 		return drawbar.ConfigManager{}, drawbar.ConfigPlace{}, err
 	}
-	return client.Config(), drawbar.ConfigPlace{Project: c.cwd, Scope: adapter.ConfigScope(c.scope)}, nil
+	return client.Config(), drawbar.ConfigPlace{Project: c.cwd, Scope: settings.Scope(c.scope)}, nil
 }
 
 func (c *command) list(_ *cobra.Command, args []string) error {

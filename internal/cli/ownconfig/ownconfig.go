@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/schema"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/configstore"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Show prints all effective values in dir, with their origins if origin is set.
@@ -96,7 +96,7 @@ func file(app *cli.App, dir, scope string) (s config.Scope, path, within string,
 	if err != nil {
 		return "", "", "", err
 	}
-	if at == adapter.ScopeProject {
+	if at == settings.Project {
 		within, err = dirs.Within(config.ScopeProject)
 		return config.ScopeProject, dirs.ProjectFile(), within, err
 	}

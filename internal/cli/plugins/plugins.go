@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar"
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // New returns the command.
@@ -27,23 +27,23 @@ func New(app *cli.App) *cobra.Command {
 		change(app, "enable", "Enable a disabled plugin", "enabled", drawbar.Plugins.Enable),
 		change(app, "disable", "Keep a plugin installed and unused", "disabled", drawbar.Plugins.Disable),
 		change(app, "uninstall", "Uninstall a plugin", "uninstalled",
-			func(p drawbar.Plugins, ctx context.Context, agent, id string, o adapter.PluginOptions) (adapter.InstalledPlugin, error) {
-				return adapter.InstalledPlugin{PluginID: id, Agent: agent}, p.Uninstall(ctx, agent, id, o)
+			func(p drawbar.Plugins, ctx context.Context, agent, id string, o settings.PluginOptions) (settings.Plugin, error) {
+				return settings.Plugin{PluginID: id, Agent: agent}, p.Uninstall(ctx, agent, id, o)
 			}))
 	return cmd
 }
 
 // operation is one of the methods of Plugins that change a plugin.
-type operation func(drawbar.Plugins, context.Context, string, string, adapter.PluginOptions) (adapter.InstalledPlugin, error)
+type operation func(drawbar.Plugins, context.Context, string, string, settings.PluginOptions) (settings.Plugin, error)
 
 // scoped adds --scope to a command. The returned function fills in the options.
-func scoped(app *cli.App, cmd *cobra.Command, o *adapter.PluginOptions) func() error {
+func scoped(app *cli.App, cmd *cobra.Command, o *settings.PluginOptions) func() error {
 	var scope string
 	cmd.Flags().StringVar(&scope, "scope", "global", "global, or project for the settings of the current directory's project")
 	return func() error {
-		switch o.Scope = adapter.ConfigScope(scope); o.Scope {
-		case adapter.ScopeGlobal:
-		case adapter.ScopeProject:
+		switch o.Scope = settings.Scope(scope); o.Scope {
+		case settings.Global:
+		case settings.Project:
 			o.Dir = app.Dir()
 		default:
 			return cli.Usage("--scope %q is not a scope", scope).WithHint("global or project")
@@ -53,7 +53,7 @@ func scoped(app *cli.App, cmd *cobra.Command, o *adapter.PluginOptions) func() e
 }
 
 func install(app *cli.App) *cobra.Command {
-	var o adapter.PluginOptions
+	var o settings.PluginOptions
 	cmd := &cobra.Command{Use: "install AGENT PLUGIN", Short: "Install a plugin; PLUGIN is written as the agent expects it", Args: cli.Args(cobra.ExactArgs(2)),
 		Example: "  drawbar plugins install claude review@my-marketplace\n  drawbar plugins install pi npm:@example/tools --version 1.0.0 --consent"}
 	fill := scoped(app, cmd, &o)
@@ -76,7 +76,7 @@ func install(app *cli.App) *cobra.Command {
 }
 
 func change(app *cli.App, verb, short, done string, do operation) *cobra.Command {
-	var o adapter.PluginOptions
+	var o settings.PluginOptions
 	cmd := &cobra.Command{Use: verb + " AGENT PLUGIN", Short: short, Args: cli.Args(cobra.ExactArgs(2))}
 	fill := scoped(app, cmd, &o)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -88,7 +88,7 @@ func change(app *cli.App, verb, short, done string, do operation) *cobra.Command
 	return cmd
 }
 
-func apply(ctx context.Context, app *cli.App, done string, do operation, agent, id string, o adapter.PluginOptions) error {
+func apply(ctx context.Context, app *cli.App, done string, do operation, agent, id string, o settings.PluginOptions) error {
 	c, err := app.Client()
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func search(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-func table(app *cli.App, list []adapter.PluginListing) {
+func table(app *cli.App, list []settings.PluginListing) {
 	if len(list) == 0 {
 		app.Notef("no plugins were found")
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/settings/hook"
 	"github.com/drawbar/drawbar/internal/settings/trust"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // addHooks adds the hooks of the command line and the virtual hooks to the options of a run. Virtual hooks are called from Drawbar's
@@ -58,7 +59,7 @@ func addHooks(ctx context.Context, app *cli.App, entry catalog.Entry, cwd string
 			return nil, trust.Refusal(dirs.Root, pending)
 		}
 	}
-	var native []adapter.NativeHook
+	var native []settings.Hook
 	if n, ok := adapter.As[adapter.NativeHooks](entry.Adapter); ok {
 		native = n.Hooks()
 	}

@@ -3,7 +3,7 @@ package sessions
 import (
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/sessions"
 	"github.com/spf13/cobra"
@@ -39,7 +39,7 @@ func showDiff(app *cli.App, d sessions.Difference, all bool) {
 			same = 0
 		}
 	}
-	line := func(mark string, m *adapter.SessionMessage) {
+	line := func(mark string, m *history.Message) {
 		text := m.Content
 		if m.ToolResult != nil {
 			text = m.ToolResult.ToolName + ": " + m.ToolResult.Output

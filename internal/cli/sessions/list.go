@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/sessions"
 	"github.com/spf13/cobra"
@@ -57,10 +57,10 @@ func showList(app *cli.App, l sessions.Listing, now time.Time, quiet bool) {
 	}
 	// Rows are cut to the terminal's width, so on a narrow one the title comes before the directory.
 	narrow := false
-	name, dir := func(s adapter.SessionSummary) string { return s.UnifiedID }, func(s adapter.SessionSummary) string { return s.Cwd }
+	name, dir := func(s history.Summary) string { return s.UnifiedID }, func(s history.Summary) string { return s.Cwd }
 	if width := app.Width(); width > 0 && width < wideTerminal {
 		narrow = true
-		name, dir = shortIDs(l.Sessions), func(s adapter.SessionSummary) string { return lastPart(s.Cwd) }
+		name, dir = shortIDs(l.Sessions), func(s history.Summary) string { return lastPart(s.Cwd) }
 	}
 	w := app.ShortTable()
 	row := func(session, active, turns, cost, model, dir, title string) {
@@ -91,7 +91,7 @@ func showList(app *cli.App, l sessions.Listing, now time.Time, quiet bool) {
 const wideTerminal = 150
 
 // shortIDs returns a function that shortens ids to prefixes that are unique in the list; commands accept them.
-func shortIDs(list []adapter.SessionSummary) func(adapter.SessionSummary) string {
+func shortIDs(list []history.Summary) func(history.Summary) string {
 	const short = 8
 	taken := map[string]int{}
 	begin := func(id string, n int) string {
@@ -106,7 +106,7 @@ func shortIDs(list []adapter.SessionSummary) func(adapter.SessionSummary) string
 			taken[begin(s.UnifiedID, n)]++
 		}
 	}
-	return func(s adapter.SessionSummary) string {
+	return func(s history.Summary) string {
 		for n := short; n <= 3*short; n++ {
 			if b := begin(s.UnifiedID, n); taken[b] == 1 {
 				return b
@@ -125,7 +125,7 @@ func lastPart(dir string) string {
 }
 
 // title returns a session's title with its marks.
-func title(s adapter.SessionSummary) string {
+func title(s history.Summary) string {
 	t := cell(s.Title)
 	if s.Archived {
 		t = "(archived) " + t
@@ -139,7 +139,7 @@ func title(s adapter.SessionSummary) string {
 	return cli.Cell(t)
 }
 
-func turns(s adapter.SessionSummary) string {
+func turns(s history.Summary) string {
 	if s.TurnCount == nil {
 		return "-"
 	}
@@ -148,7 +148,7 @@ func turns(s adapter.SessionSummary) string {
 
 // money formats a session's cost: ~ marks an estimate, + a cost that is too low because of calls without a known price; ? means
 // that no price is known.
-func money(s adapter.SessionSummary) string {
+func money(s history.Summary) string {
 	switch {
 	case s.Cost == nil:
 		return "-"
@@ -166,7 +166,7 @@ func money(s adapter.SessionSummary) string {
 }
 
 // source describes where a session's cost comes from.
-func source(s adapter.SessionSummary) string {
+func source(s history.Summary) string {
 	switch {
 	case s.Cost == nil:
 		return ""
@@ -192,7 +192,7 @@ func age(t, now time.Time) string {
 const maxProblems = 3
 
 // problems warns about what could not be read.
-func problems(app *cli.App, list []adapter.SessionProblem) {
+func problems(app *cli.App, list []history.Problem) {
 	told := map[string]int{}
 	for _, p := range list {
 		if told[p.Path]++; told[p.Path] <= maxProblems {

@@ -3,15 +3,15 @@ package sessions
 import (
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 )
 
 func TestShortIDs(t *testing.T) {
 	t.Parallel()
-	list := []adapter.SessionSummary{}
+	list := []history.Summary{}
 	for _, id := range []string{"claude:f96afcde-8cea-4722-8b19-9ebf0600cf10", "codex:01a1fa13-e1d3-7722-bd7b-923177e16b32", "codex:01a1fa13-e1d4-7722-bd7b-923177e16b32", "x:short",
 		"y:same", "y:same"} {
-		list = append(list, adapter.SessionSummary{UnifiedID: id})
+		list = append(list, history.Summary{UnifiedID: id})
 	}
 	name := shortIDs(list)
 	for i, want := range []string{"claude:f96afcde", "codex:01a1fa13-e1d3", "codex:01a1fa13-e1d4", "x:short", "y:same"} {

@@ -39,7 +39,7 @@ func search(app *cli.App) *cobra.Command {
 
 func showHits(app *cli.App, r sessions.SearchResult, now time.Time) {
 	for _, h := range r.Hits {
-		app.Printf("%s  %s  %s\n", cli.Printable(h.UnifiedID), age(h.UpdatedAt, now), title(h.SessionSummary))
+		app.Printf("%s  %s  %s\n", cli.Printable(h.UnifiedID), age(h.UpdatedAt, now), title(h.Summary))
 		app.Printf("    %s\n", cli.Printable(h.Snippet))
 	}
 	switch {

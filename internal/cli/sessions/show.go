@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/spf13/cobra"
 )
@@ -48,7 +48,7 @@ type printer struct {
 	full bool
 }
 
-func (p *printer) session(s adapter.Session) {
+func (p *printer) session(s history.Session) {
 	field := func(name, value string) {
 		if value != "" {
 			p.app.Printf("%-12s%s\n", name, cli.Printable(value))
@@ -79,8 +79,8 @@ func (p *printer) session(s adapter.Session) {
 	}
 	p.app.Printf("\n")
 	if u := s.Usage; u != nil {
-		p.app.Printf("%s turns; tokens: %s in, %s out, %s from the cache, %s to the cache; cost %s%s\n", turns(s.SessionSummary), cli.Count(u.Input), cli.Count(u.Output),
-			cli.Count(u.Cached), cli.Count(u.CacheWrite), money(s.SessionSummary), source(s.SessionSummary))
+		p.app.Printf("%s turns; tokens: %s in, %s out, %s from the cache, %s to the cache; cost %s%s\n", turns(s.Summary), cli.Count(u.Input), cli.Count(u.Output),
+			cli.Count(u.Cached), cli.Count(u.CacheWrite), money(s.Summary), source(s.Summary))
 	}
 	problems(p.app, s.Problems)
 	for _, kind := range slices.Sorted(maps.Keys(s.UnknownRecords)) {
@@ -88,7 +88,7 @@ func (p *printer) session(s adapter.Session) {
 	}
 }
 
-func (p *printer) message(indent string, m adapter.SessionMessage) {
+func (p *printer) message(indent string, m history.Message) {
 	head := string(m.Role)
 	if r := m.ToolResult; r != nil {
 		head = "result of " + cli.Cell(r.ToolName)

@@ -9,8 +9,10 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/settings/skill"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // command is one of the two commands, which differ only in their texts.
@@ -58,9 +60,9 @@ They are copied to the folder where each agent finds them, globally or in the pr
 
 // spot is a folder of an agent.
 type spot struct {
-	Agent string              `json:"agent"`
-	Scope adapter.ConfigScope `json:"scope"`
-	adapter.Folder
+	Agent string         `json:"agent"`
+	Scope settings.Scope `json:"scope"`
+	settings.Folder
 }
 
 func (c *command) capability() string {
@@ -72,12 +74,12 @@ func (c *command) capability() string {
 
 // spots returns the folders that the flags select. For a named agent without folders, the error lists the agents that have some.
 func (c *command) spots(change bool) ([]spot, error) {
-	scopes := []adapter.ConfigScope{adapter.ScopeGlobal, adapter.ScopeProject}
+	scopes := []settings.Scope{settings.Global, settings.Project}
 	switch s, err := cli.Scope(c.scope); {
 	case err != nil:
 		return nil, err
 	case s != "":
-		scopes = []adapter.ConfigScope{s}
+		scopes = []settings.Scope{s}
 	case change:
 		scopes = scopes[:1]
 	}
@@ -100,7 +102,7 @@ func (c *command) spots(change bool) ([]spot, error) {
 	if err != nil {
 		return nil, err
 	}
-	host := adapter.OSHost(cliagent.Spawn)
+	host := oshost.New(cliagent.Spawn)
 	var list []spot
 	for _, e := range entries {
 		keeper, ok := adapter.As[adapter.SkillKeeper](e.Adapter)
@@ -127,8 +129,8 @@ func (c *command) spots(change bool) ([]spot, error) {
 
 // item is a skill or sub-agent with its agent and scope.
 type item struct {
-	Agent string              `json:"agent"`
-	Scope adapter.ConfigScope `json:"scope"`
+	Agent string         `json:"agent"`
+	Scope settings.Scope `json:"scope"`
 	skill.Item
 	Note string `json:"note,omitempty"`
 }
@@ -214,11 +216,11 @@ func (c *command) where() error {
 		return err
 	}
 	type place struct {
-		Agent string              `json:"agent"`
-		Scope adapter.ConfigScope `json:"scope"`
-		Dir   string              `json:"directory"`
-		Also  []string            `json:"also,omitempty"`
-		Note  string              `json:"note,omitempty"`
+		Agent string         `json:"agent"`
+		Scope settings.Scope `json:"scope"`
+		Dir   string         `json:"directory"`
+		Also  []string       `json:"also,omitempty"`
+		Note  string         `json:"note,omitempty"`
 	}
 	places := []place{}
 	for _, s := range spots {

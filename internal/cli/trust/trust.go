@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/drawbar/drawbar/internal/settings/customagent"
 	"github.com/drawbar/drawbar/internal/settings/hook"
 	"github.com/drawbar/drawbar/internal/settings/trust"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // New returns the command.
@@ -86,7 +86,7 @@ func find(app *cli.App, dir string) ([]place, error) {
 		return nil, err
 	}
 	files := hook.FilesIn(dirs)
-	hooks, err := files.ReadScope(adapter.ScopeProject)
+	hooks, err := files.ReadScope(settings.Project)
 	if err != nil {
 		return nil, err
 	}

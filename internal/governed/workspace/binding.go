@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
@@ -212,7 +212,7 @@ func hookFiles(dir string) []string {
 // changes what git runs.
 func (w *Workspace) filterPrograms(all []setting) []string {
 	var found []string
-	host := adapter.OSHost(nil)
+	host := oshost.New(nil)
 	for _, s := range all {
 		if !strings.HasPrefix(s.key, "filter.") {
 			continue

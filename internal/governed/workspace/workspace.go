@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -63,7 +63,7 @@ func open(ctx context.Context, root string, environ []string) (*Workspace, error
 	if mark == "" {
 		return w, nil
 	}
-	host := adapter.OSHost(nil)
+	host := oshost.New(nil)
 	if w.program, err = host.LookPath("git"); err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "%s is a git repository but the git program was not found: %w", mark, err).
 			WithHint("install git (https://git-scm.com/downloads), or add its folder to PATH")

@@ -15,6 +15,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/external"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declarative"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/lookpath"
@@ -96,7 +97,7 @@ func (f finder) List() (found []adapter.Descriptor, passed []string) {
 	return found, passed
 }
 
-func host() adapter.Host { return adapter.OSHost(cliagent.Spawn) }
+func host() adapter.Host { return oshost.New(cliagent.Spawn) }
 
 func (f finder) search() external.Search {
 	s := external.Search{Host: host(), Environ: os.Environ()}

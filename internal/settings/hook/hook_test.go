@@ -17,6 +17,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/trust"
+	"github.com/drawbar/drawbar/settings"
 )
 
 func TestParse(t *testing.T) {
@@ -200,7 +201,7 @@ func (s *scene) read() (string, bool) {
 
 func (s *scene) trust() {
 	s.t.Helper()
-	list, err := s.files.ReadScope(adapter.ScopeProject)
+	list, err := s.files.ReadScope(settings.Project)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -240,7 +241,7 @@ func TestWhatTheUserAddsIsTrusted(t *testing.T) {
 	s := newScene(t)
 	change := func(edit func([]Registration) []Registration) {
 		t.Helper()
-		if err := s.files.Change(t.Context(), s.store, adapter.ScopeProject, func(l []Registration) ([]Registration, error) { return edit(l), nil }); err != nil {
+		if err := s.files.Change(t.Context(), s.store, settings.Project, func(l []Registration) ([]Registration, error) { return edit(l), nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,7 +263,7 @@ func TestWhatTheUserAddsIsTrusted(t *testing.T) {
 	change(add)
 	change(priority)
 	change(func(l []Registration) []Registration { l[1].Enabled = nil; return l })
-	list, err := s.files.ReadScope(adapter.ScopeProject)
+	list, err := s.files.ReadScope(settings.Project)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +342,7 @@ func TestInstallKeepsTheFile(t *testing.T) {
 			if err := os.WriteFile(file, []byte(before), 0o640); err != nil {
 				t.Fatal(err)
 			}
-			place := adapter.HookPlace{File: file, Format: "jsonc", Path: []string{"hooks", "Pre"}, Group: group("'/a b/drawbar'" + mark)}
+			place := settings.HookPlace{File: file, Format: "jsonc", Path: []string{"hooks", "Pre"}, Group: group("'/a b/drawbar'" + mark)}
 			changed, index, err := Install(t.Context(), place, mark)
 			if err != nil || !changed || index < 1 {
 				t.Fatalf("%v %d %v", changed, index, err)
@@ -365,7 +366,7 @@ func TestInstallKeepsTheFile(t *testing.T) {
 		for _, bad := range []string{`{"hooks":`, `{"hooks":{"Pre":{}}}`, `{"hooks":1}`} {
 			file := filepath.Join(t.TempDir(), "settings.json")
 			_ = os.WriteFile(file, []byte(bad), 0o600)
-			if _, _, err := Install(t.Context(), adapter.HookPlace{File: file, Format: "json", Path: []string{"hooks", "Pre"}, Group: group("x")}, mark); err == nil {
+			if _, _, err := Install(t.Context(), settings.HookPlace{File: file, Format: "json", Path: []string{"hooks", "Pre"}, Group: group("x")}, mark); err == nil {
 				t.Errorf("%s: no error", bad)
 			}
 			if got, _ := os.ReadFile(file); string(got) != bad {
@@ -376,7 +377,7 @@ func TestInstallKeepsTheFile(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	native := []adapter.NativeHook{{Name: "PreToolUse", Event: execution.HookPreToolUse}}
+	native := []settings.Hook{{Name: "PreToolUse", Event: execution.HookPreToolUse}}
 	for _, tt := range []struct {
 		agent, event string
 		want         Kind

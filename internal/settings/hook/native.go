@@ -10,9 +10,9 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/internal/settings/configstore"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Mark ends the commands that Drawbar registers with agents; they are recognized by it, wherever the program
@@ -21,7 +21,7 @@ func Mark(agentName, event string) string { return " hooks handle " + agentName 
 
 // Install registers a group of hooks in an agent's file. It returns false if Drawbar's command is already
 // there, and the group's index in its list.
-func Install(ctx context.Context, place adapter.HookPlace, mark string) (changed bool, index int, err error) {
+func Install(ctx context.Context, place settings.HookPlace, mark string) (changed bool, index int, err error) {
 	changed, err = configstore.Edit(ctx, place.File, configfile.Format(place.Format), func(d *configfile.Document) (bool, error) {
 		for _, m := range place.Base {
 			if _, ok := d.Get(configfile.Path{m.Key}); !ok {
@@ -44,7 +44,7 @@ func Install(ctx context.Context, place adapter.HookPlace, mark string) (changed
 }
 
 // Uninstall removes Drawbar's groups. It returns false if there are none.
-func Uninstall(ctx context.Context, place adapter.HookPlace, mark string) (bool, error) {
+func Uninstall(ctx context.Context, place settings.HookPlace, mark string) (bool, error) {
 	return configstore.Edit(ctx, place.File, configfile.Format(place.Format), func(d *configfile.Document) (bool, error) {
 		changed := false
 		for {
@@ -65,7 +65,7 @@ func Uninstall(ctx context.Context, place adapter.HookPlace, mark string) (bool,
 }
 
 // Installed reports whether the content of an agent's file contains Drawbar's command.
-func Installed(place adapter.HookPlace, data []byte, mark string) (bool, error) {
+func Installed(place settings.HookPlace, data []byte, mark string) (bool, error) {
 	d, err := configfile.Parse(configfile.Format(place.Format), place.File, data)
 	if err != nil {
 		return false, err
@@ -74,7 +74,7 @@ func Installed(place adapter.HookPlace, data []byte, mark string) (bool, error) 
 	return find(list, mark) >= 0, err
 }
 
-func options(place adapter.HookPlace) configstore.Options {
+func options(place settings.HookPlace) configstore.Options {
 	o := configstore.Options{Within: place.Within}
 	if place.Within != "" {
 		o.Mode = 0o644 // a project's files are shared
@@ -83,7 +83,7 @@ func options(place adapter.HookPlace) configstore.Options {
 }
 
 // listAt returns the list at a place, nil if there is none.
-func listAt(d *configfile.Document, place adapter.HookPlace) ([]any, error) {
+func listAt(d *configfile.Document, place settings.HookPlace) ([]any, error) {
 	v, ok := d.Get(place.Path)
 	if !ok {
 		return nil, nil
@@ -117,7 +117,7 @@ func holds(v any, mark string) bool {
 }
 
 // appendTo appends the group; the others keep every byte.
-func appendTo(d *configfile.Document, place adapter.HookPlace, list []any) error {
+func appendTo(d *configfile.Document, place settings.HookPlace, list []any) error {
 	if len(list) == 0 {
 		return d.Set(place.Path, []any{place.Group})
 	}
@@ -137,7 +137,7 @@ func appendTo(d *configfile.Document, place adapter.HookPlace, list []any) error
 	})
 }
 
-func removeFrom(d *configfile.Document, place adapter.HookPlace, list []any, i int) error {
+func removeFrom(d *configfile.Document, place settings.HookPlace, list []any, i int) error {
 	if len(list) == 1 {
 		_, err := d.Unset(place.Path)
 		return err
@@ -152,7 +152,7 @@ func removeFrom(d *configfile.Document, place adapter.HookPlace, list []any, i i
 }
 
 // splice changes a list in a JSON document.
-func splice(d *configfile.Document, place adapter.HookPlace, change func(*hujson.Array) error) error {
+func splice(d *configfile.Document, place settings.HookPlace, change func(*hujson.Array) error) error {
 	text := d.Bytes()
 	const mark = "\ufeff"
 	bom := bytes.HasPrefix(text, []byte(mark))

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/exactjson"
@@ -20,6 +19,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 	"github.com/drawbar/drawbar/internal/settings/trust"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Any matches every agent or every event.
@@ -139,8 +139,8 @@ func Merge(global, project []Registration) []Registration {
 }
 
 const (
-	global  = adapter.ScopeGlobal
-	project = adapter.ScopeProject
+	global  = settings.Global
+	project = settings.Project
 )
 
 // Files are the two hooks.json.
@@ -150,7 +150,7 @@ type Files struct {
 }
 
 // Path returns the file of a scope.
-func (f Files) Path(s adapter.ConfigScope) string {
+func (f Files) Path(s settings.Scope) string {
 	if s == project {
 		return f.Project
 	}
@@ -169,7 +169,7 @@ func FilesIn(dirs config.Dirs) Files {
 const fileName = "hooks.json"
 
 // ReadScope reads one hooks.json; a missing file has no registrations.
-func (f Files) ReadScope(s adapter.ConfigScope) ([]Registration, error) {
+func (f Files) ReadScope(s settings.Scope) ([]Registration, error) {
 	path := f.Path(s)
 	if path == "" {
 		return nil, nil
@@ -186,7 +186,7 @@ func (f Files) ReadScope(s adapter.ConfigScope) ([]Registration, error) {
 
 // Change edits the registrations of one file. Additions of the user to a project's file, and changes to
 // registrations that the user already trusts, are trusted as written; nothing else is.
-func (f Files) Change(ctx context.Context, store trust.Store, scope adapter.ConfigScope, edit func([]Registration) ([]Registration, error)) error {
+func (f Files) Change(ctx context.Context, store trust.Store, scope settings.Scope, edit func([]Registration) ([]Registration, error)) error {
 	path := f.Path(scope)
 	if path == "" {
 		return execution.Errorf(execution.CodeConfig, "the project has no hooks of its own: its directory is that of the user").WithHint("--scope global")

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Kind says who calls a registration.
@@ -44,14 +44,14 @@ func stream(hookType string) []execution.EventType {
 }
 
 // KindOf returns who calls a registration when the agent with these events runs.
-func KindOf(r Registration, agentName string, native []adapter.NativeHook) Kind {
+func KindOf(r Registration, agentName string, native []settings.Hook) Kind {
 	if r.Agent != Any && r.Agent != agentName {
 		return None
 	}
 	if r.HookType == Any && len(native) > 0 {
 		return Native
 	}
-	if _, ok := adapter.FindHook(native, r.HookType); ok {
+	if _, ok := settings.FindHook(native, r.HookType); ok {
 		return Native
 	}
 	if r.HookType != Any && stream(r.HookType) != nil {

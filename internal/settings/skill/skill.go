@@ -10,9 +10,9 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/configstore"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Kind is a skill (a folder) or a sub-agent (a file).
@@ -35,7 +35,7 @@ type Item struct {
 }
 
 // List lists the contents of a folder. A missing folder is empty.
-func List(kind Kind, f adapter.Folder) ([]Item, error) {
+func List(kind Kind, f settings.Folder) ([]Item, error) {
 	list := []Item{}
 	for _, dir := range append([]string{f.Dir}, f.Also...) {
 		entries, err := os.ReadDir(dir)
@@ -113,7 +113,7 @@ type Options struct {
 
 // Add copies a skill's folder or a sub-agent's file into an agent's folder, completely or not at all. A
 // sub-agent in Markdown is converted for an agent that needs TOML.
-func Add(kind Kind, src string, f adapter.Folder, o Options) (Item, error) {
+func Add(kind Kind, src string, f settings.Folder, o Options) (Item, error) {
 	if o.Name != "" {
 		if err := CheckName(o.Name); err != nil {
 			return Item{}, err
@@ -242,7 +242,7 @@ func subagent(src, suffix, name string) (Front, []byte, error) {
 }
 
 // Remove removes a skill or a sub-agent from a folder. Anything else is left alone.
-func Remove(kind Kind, name string, f adapter.Folder) (string, error) {
+func Remove(kind Kind, name string, f settings.Folder) (string, error) {
 	if err := CheckName(name); err != nil {
 		return "", err
 	}

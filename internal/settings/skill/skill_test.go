@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const hello = "---\nname: hello\ndescription: Says hello.\n---\nSay hello.\n"
@@ -69,7 +69,7 @@ func FuzzParseMarkdown(f *testing.F) {
 func TestAddListRemove(t *testing.T) {
 	dir := t.TempDir()
 	src := skillIn(t, filepath.Join(dir, "src dir"), hello)
-	f := adapter.Folder{Dir: filepath.Join(dir, "home", "skills")}
+	f := settings.Folder{Dir: filepath.Join(dir, "home", "skills")}
 	item, err := Add(Skill, src, f, Options{})
 	if err != nil || item.Path != filepath.Join(f.Dir, "hello") {
 		t.Fatalf("%+v %v", item, err)
@@ -142,7 +142,7 @@ func TestLinksOut(t *testing.T) {
 			if err := os.Symlink(to, filepath.Join(src, tt.link)); err != nil {
 				t.Fatal(err)
 			}
-			f := adapter.Folder{Dir: filepath.Join(t.TempDir(), "skills")}
+			f := settings.Folder{Dir: filepath.Join(t.TempDir(), "skills")}
 			_, err := Add(Skill, src, f, Options{})
 			if tt.fault == "" {
 				if err != nil {
@@ -163,7 +163,7 @@ func TestLinksOut(t *testing.T) {
 		if err := os.Symlink(dir, filepath.Join(project, ".claude")); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Add(Skill, skillIn(t, filepath.Join(t.TempDir(), "s"), hello), adapter.Folder{Dir: filepath.Join(project, ".claude", "skills"), Within: project}, Options{})
+		_, err := Add(Skill, skillIn(t, filepath.Join(t.TempDir(), "s"), hello), settings.Folder{Dir: filepath.Join(project, ".claude", "skills"), Within: project}, Options{})
 		if execution.CodeOf(err) != execution.CodeConfig || !strings.Contains(err.Error(), "leads out of the project") {
 			t.Errorf("got %v", err)
 		}
@@ -174,11 +174,11 @@ func TestSubagents(t *testing.T) {
 	dir := t.TempDir()
 	src := filepath.Join(dir, "greeter.md")
 	_ = os.WriteFile(src, []byte("---\nname: greeter\ndescription: greets \"people\"\n---\nYou greet.\n'''\n"), 0o600)
-	md := adapter.Folder{Dir: filepath.Join(dir, "md"), Suffix: ".agent.md"}
+	md := settings.Folder{Dir: filepath.Join(dir, "md"), Suffix: ".agent.md"}
 	if item, err := Add(Subagent, src, md, Options{}); err != nil || item.Path != filepath.Join(md.Dir, "greeter.agent.md") {
 		t.Errorf("%+v %v", item, err)
 	}
-	toml := adapter.Folder{Dir: filepath.Join(dir, "toml"), Suffix: ".toml"}
+	toml := settings.Folder{Dir: filepath.Join(dir, "toml"), Suffix: ".toml"}
 	item, err := Add(Subagent, src, toml, Options{Name: "hi"})
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func TestNotASkill(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "f")
 	_ = os.WriteFile(file, nil, 0o600)
-	f := adapter.Folder{Dir: filepath.Join(dir, "skills")}
+	f := settings.Folder{Dir: filepath.Join(dir, "skills")}
 	for _, src := range []string{file, filepath.Join(dir, "nosuch"), dir} {
 		if _, err := Add(Skill, src, f, Options{}); execution.CodeOf(err) != execution.CodeValidation {
 			t.Errorf("%s: %v", src, err)

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
+	"github.com/drawbar/drawbar/history"
 )
 
 // Host is a machine whose home directory is a test data folder.
@@ -23,14 +25,14 @@ func Host(t testing.TB, home string, env map[string]string) adapter.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := adapter.OSHost(nil)
+	h := oshost.New(nil)
 	h.Home = filepath.ToSlash(abs)
 	h.Getenv = func(name string) string { return env[name] }
 	return h
 }
 
 // Files lists the session files of an agent.
-func Files(t testing.TB, log adapter.UsageLog, h adapter.Host) (files []adapter.UsageFile) {
+func Files(t testing.TB, log adapter.UsageLog, h adapter.Host) (files []history.UsageFile) {
 	t.Helper()
 	for _, store := range log.UsageStores(h) {
 		name, err := h.Name(store.Root)
@@ -44,7 +46,7 @@ func Files(t testing.TB, log adapter.UsageLog, h adapter.Host) (files []adapter.
 			case d.IsDir() && store.Enter != nil && !store.Enter(rel):
 				return fs.SkipDir
 			case !d.IsDir() && store.Match(rel):
-				files = append(files, adapter.UsageFile{Root: filepath.ToSlash(store.Root), Rel: rel})
+				files = append(files, history.UsageFile{Root: filepath.ToSlash(store.Root), Rel: rel})
 			}
 			return nil
 		})
@@ -53,8 +55,8 @@ func Files(t testing.TB, log adapter.UsageLog, h adapter.Host) (files []adapter.
 }
 
 // Scan reads data in pieces of a size; 0 reads it at once.
-func Scan(s adapter.UsageScanner, data []byte, piece int) (records []adapter.UsageRecord) {
-	give := func(r *adapter.UsageRecord) { records = append(records, *r) }
+func Scan(s adapter.UsageScanner, data []byte, piece int) (records []history.UsageRecord) {
+	give := func(r *history.UsageRecord) { records = append(records, *r) }
 	var held []byte
 	for len(data) > 0 {
 		n := len(data)
@@ -140,8 +142,8 @@ func Robust(t testing.TB, scanner func() adapter.UsageScanner, data []byte) {
 	}
 	cut := len(data) / 2
 	first := scanner()
-	var got []adapter.UsageRecord
-	give := func(r *adapter.UsageRecord) { got = append(got, *r) }
+	var got []history.UsageRecord
+	give := func(r *history.UsageRecord) { got = append(got, *r) }
 	first.Scan(data[:cut], false, give)
 	second := scanner()
 	if !second.Restore(first.State()) {
@@ -153,7 +155,7 @@ func Robust(t testing.TB, scanner func() adapter.UsageScanner, data []byte) {
 	}
 }
 
-func same(a, b []adapter.UsageRecord) bool {
+func same(a, b []history.UsageRecord) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -168,7 +170,7 @@ func same(a, b []adapter.UsageRecord) bool {
 // Fuzz is a fuzz target with the files below home as seeds.
 func Fuzz(f *testing.F, log adapter.UsageLog, home string) {
 	h := Host(f, home, nil)
-	file := adapter.UsageFile{Root: path.Join(h.Home, "none"), Rel: "a/chats/session.jsonl"}
+	file := history.UsageFile{Root: path.Join(h.Home, "none"), Rel: "a/chats/session.jsonl"}
 	for _, s := range Files(f, log, h) {
 		file = s
 		data, err := os.ReadFile(filepath.FromSlash(s.Path()))
@@ -191,14 +193,14 @@ func Fuzz(f *testing.F, log adapter.UsageLog, home string) {
 // Bench measures a scanner on data in an agent's format.
 func Bench(b *testing.B, log adapter.UsageLog, data []byte) {
 	h := Host(b, b.TempDir(), nil)
-	f := adapter.UsageFile{Root: h.Home, Rel: "a/chats/session.jsonl"}
+	f := history.UsageFile{Root: h.Home, Rel: "a/chats/session.jsonl"}
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
 		s := log.NewUsageScanner(b.Context(), h, f)
 		n = 0
-		s.Scan(data, true, func(*adapter.UsageRecord) { n++ })
+		s.Scan(data, true, func(*history.UsageRecord) { n++ })
 	}
 	if n == 0 {
 		b.Fatal("no records found")

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/governed/conformance"
@@ -23,7 +23,7 @@ func (c *command) open() (conformance.Target, func(), error) {
 	if c.token != "" && !remote {
 		return nil, none, cli.Usage("--token needs a --target that is a URL").WithHint("--target https://...")
 	}
-	lookPath := adapter.OSHost(nil).LookPath
+	lookPath := oshost.New(nil).LookPath
 	switch {
 	case c.target == "":
 		return product.Target(c.app.Version), none, nil
