@@ -7,6 +7,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/deepcopy"
 	ver "github.com/drawbar/drawbar/internal/base/version"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // Descriptor describes an agent without running or reading anything. Its Name is the folder, the registered
@@ -21,7 +22,7 @@ type Descriptor struct {
 	DefaultModel   string   // empty: the agent chooses
 	Models         []execution.Model
 	ModelFlag      string // flag of the program for a run's model: --model; empty if it is chosen otherwise
-	Config         ConfigSchema
+	Config         settings.Schema
 	Install        []InstallMethod
 	HostSignals    []string          // variables that mark "this process runs inside that agent"; never a login
 	HostTraces     []string          // other variables that it may leave to child processes; they prove nothing and are useless to other agents

@@ -25,9 +25,9 @@ type Fake struct {
 	// Nil is Play.
 	Script func(*Call) execution.Result
 
-	starts   atomic.Int64
-	running  atomic.Int64
-	sessions sessions
+	starts  atomic.Int64
+	running atomic.Int64
+	memory  memory
 }
 
 // Capabilities implements adapter.Adapter.

@@ -52,15 +52,15 @@ func FakeSubject(f *Fake) Subject {
 	}
 }
 
-// sessions is the memory of the reference agent: the messages of each conversation.
-type sessions struct {
+// memory is what the reference agent remembers: the messages of each conversation.
+type memory struct {
 	mu   sync.Mutex
 	said map[string][]string
 	made int
 }
 
 // open starts, resumes or forks a session.
-func (s *sessions) open(o execution.RunOptions) (start execution.SessionStart, history []string, err error) {
+func (s *memory) open(o execution.RunOptions) (start execution.SessionStart, history []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := o.SessionID + o.ForkSessionID
@@ -78,7 +78,7 @@ func (s *sessions) open(o execution.RunOptions) (start execution.SessionStart, h
 	return execution.SessionStart{SessionID: fmt.Sprintf("session-%d", s.made), ForkedFrom: o.ForkSessionID, Model: "fake-1"}, history, nil
 }
 
-func (s *sessions) keep(id string, history []string) {
+func (s *memory) keep(id string, history []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.said == nil {
@@ -94,7 +94,7 @@ func Play(c *Call) execution.Result {
 	if Scenario(name) == Missing {
 		return Failed(execution.CodeSpawn, "no such agent")
 	}
-	start, history, err := c.fake.sessions.open(c.Request.Run)
+	start, history, err := c.fake.memory.open(c.Request.Run)
 	if err != nil {
 		return Failed(execution.CodeSessionNotFound, err.Error())
 	}
@@ -106,7 +106,7 @@ func Play(c *Call) execution.Result {
 	for c.Request.Run.Interactive && p.takeCommand() {
 	}
 	if !c.Request.Run.NoSession {
-		c.fake.sessions.keep(start.SessionID, p.history)
+		c.fake.memory.keep(start.SessionID, p.history)
 	}
 	return p.res
 }

@@ -20,7 +20,7 @@ func SessionsIn(t *testing.T, store adapter.SessionStore, files map[string]strin
 	}
 	h := adapter.Host{FS: disk, Home: "/home", Platform: "linux", Getenv: func(string) string { return "" }}
 	list, problems := store.ListSessions(t.Context(), h)
-	sessions := map[string]history.Session{}
+	byID := map[string]history.Session{}
 	for _, f := range list {
 		s, err := store.ReadSession(t.Context(), h, f)
 		if err != nil {
@@ -30,9 +30,9 @@ func SessionsIn(t *testing.T, store adapter.SessionStore, files map[string]strin
 		if err == nil && (short.SessionID != s.SessionID || short.Title != s.Title || short.Model != s.Model || short.ForkedFrom != s.ForkedFrom || short.Parent != s.Parent) {
 			t.Errorf("the summary is %+v, the session %+v", short, s.Summary)
 		}
-		sessions[s.SessionID] = s
+		byID[s.SessionID] = s
 	}
-	return sessions, problems
+	return byID, problems
 }
 
 // Transcript formats a session with one line per message, for tests.

@@ -135,15 +135,15 @@ func distribute(all, statements []call, names *table, price func(int32) *executi
 		return m
 	}
 	sums := map[part][]call{}
-	sessions := map[int32][]int{}
+	bySession := map[int32][]int{}
 	for _, s := range statements {
 		p := part{s.session, plain(s.model)}
 		sums[p] = append(sums[p], s)
-		sessions[s.session] = nil
+		bySession[s.session] = nil
 	}
 	for i := range all {
-		if _, ok := sessions[all[i].session]; ok {
-			sessions[all[i].session] = append(sessions[all[i].session], i)
+		if _, ok := bySession[all[i].session]; ok {
+			bySession[all[i].session] = append(bySession[all[i].session], i)
 		}
 	}
 	order := slices.SortedFunc(maps.Keys(sums), func(a, b part) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.model, b.model)) })
@@ -152,7 +152,7 @@ func distribute(all, statements []call, names *table, price func(int32) *executi
 		copies := map[history.UsageKey][]int{}
 		at := map[history.UsageKey]int{}
 		var mine []int
-		for _, i := range sessions[p.session] {
+		for _, i := range bySession[p.session] {
 			c := &all[i]
 			if plain(c.model) != p.model {
 				continue
@@ -170,8 +170,8 @@ func distribute(all, statements []call, names *table, price func(int32) *executi
 			mine = append(mine, i)
 		}
 		slices.SortStableFunc(mine, func(a, b int) int { return cmp.Compare(all[a].time, all[b].time) })
-		mains := make([]int64, 0, len(sessions[p.session]))
-		for _, i := range sessions[p.session] {
+		mains := make([]int64, 0, len(bySession[p.session]))
+		for _, i := range bySession[p.session] {
 			if !all[i].is(subAgent) {
 				mains = append(mains, all[i].time)
 			}

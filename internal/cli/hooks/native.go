@@ -62,7 +62,7 @@ func (c *command) discover(names []string) error {
 			return err
 		}
 		for _, e := range n.Hooks() {
-			f := found{Agent: entry.Descriptor.Name, NativeHook: e, Installed: []settings.Scope{}}
+			f := found{Agent: entry.Descriptor.Name, Hook: e, Installed: []settings.Scope{}}
 			for _, s := range []settings.Scope{settings.Global, settings.Project} {
 				place := n.PlaceHook(host, s, cwd, e.Name, "")
 				data, err := readPlace(place)

@@ -49,7 +49,7 @@ func gates(app *cli.App) *cobra.Command {
 					if g := p.Config.Gates; g != nil && g.Len() > 0 {
 						return e.WithHint("one of: %s", strings.Join(g.Keys(), ", "))
 					}
-					return e.WithHint("%s declares none", protocol.File)
+					return e.WithHint("%s declares none", protocol.ConfigFile)
 				}
 			}
 			history, err := v.History(v.State.ID())

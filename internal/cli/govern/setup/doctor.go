@@ -109,7 +109,7 @@ func examine(ctx context.Context, app *cli.App, root string) []check {
 		return list
 	}
 	if len(list) == 0 {
-		list = append(list, check{Name: "configuration", State: ok, Found: fmt.Sprintf("%s: %d roles, %d phases", protocol.File, p.Config.Roles.Len(), len(p.Config.Phases()))})
+		list = append(list, check{Name: "configuration", State: ok, Found: fmt.Sprintf("%s: %d roles, %d phases", protocol.ConfigFile, p.Config.Roles.Len(), len(p.Config.Phases()))})
 	}
 	list = append(list, trusted(app, p)...)
 	list = append(list, repository(ctx, root)...)

@@ -62,7 +62,7 @@ func validate(app *cli.App) *cobra.Command {
 				return app.Answer(v, show)
 			}
 			first := charter.Errors(problems)[0]
-			why := execution.Errorf(execution.CodeConfig, "%s: %s", protocol.File, located(first))
+			why := execution.Errorf(execution.CodeConfig, "%s: %s", protocol.ConfigFile, located(first))
 			why.Hint = first.Hint
 			return view.Failed(app, execution.ExitConfig, v, why, show)
 		},
@@ -200,11 +200,11 @@ func printProblems(app *cli.App, v validation, role []string) {
 		if len(role) > 0 {
 			app.Printf("role %s of ", role[0])
 		}
-		app.Printf("%s is valid", protocol.File)
+		app.Printf("%s is valid", protocol.ConfigFile)
 	case 1:
-		app.Printf("1 problem in %s", protocol.File)
+		app.Printf("1 problem in %s", protocol.ConfigFile)
 	default:
-		app.Printf("%d problems in %s", errs, protocol.File)
+		app.Printf("%d problems in %s", errs, protocol.ConfigFile)
 	}
 	if w := len(v.Problems) - errs; w > 0 {
 		app.Printf(", %d notes", w)

@@ -56,7 +56,7 @@ func Trust(ctx context.Context, app *cli.App, yes bool) error {
 	if err != nil {
 		return err
 	}
-	if err := dirs.Own(p.Root, protocol.File); err != nil {
+	if err := dirs.Own(p.Root, protocol.ConfigFile); err != nil {
 		return err
 	}
 	return app.Trust(ctx, p.Root, p.Items(), yes)
