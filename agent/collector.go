@@ -180,6 +180,7 @@ func (c *collector) observe(e execution.Event) {
 		}
 	case execution.CostEvent:
 		if b.Cost.TotalUSD == nil {
+			c.lost = c.lost || b.Cost.Unpriced // a model call of which nothing is known
 			break
 		}
 		c.unpriced = execution.Usage{}

@@ -331,6 +331,17 @@ func TestCostIsCountedOnce(t *testing.T) {
 			t.Errorf("got %+v", res.Cost)
 		}
 	})
+	t.Run("a call of which nothing is known", func(t *testing.T) {
+		t.Parallel()
+		res, _ := run(t, backend(func(c *at.Call) execution.Result {
+			r := steps(2, cents(1))(c)
+			c.Emit(execution.CostEvent{Cost: execution.Cost{Unpriced: true, Source: execution.CostFromAgent}})
+			return r
+		}), request("x"), agent.Options{})
+		if !near(res.Cost, 0.02) || !res.Cost.Unpriced {
+			t.Errorf("got %+v", res.Cost)
+		}
+	})
 	t.Run("the agent states prices and no tokens", func(t *testing.T) {
 		t.Parallel()
 		usd := 0.5

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/drawbar/drawbar/execution"
 )
@@ -134,7 +135,7 @@ func TestCostsOfBrokenRuns(t *testing.T) {
 		}
 		_ = lost.cmd.Wait() // killed
 		l.noSurvivors()
-		name(l.run("--approve", "yolo", "--timeout", "12s", "--grace", "2s", "go"), "timed out")
+		name(l.run("--approve", "yolo", "--timeout", max(12*time.Second, k.slowStart).String(), "--grace", "2s", "go"), "timed out")
 		s := l.startWith(true, "-i", "one")
 		for i, line := range []string{"two\n", "three\n", ""} {
 			s.until("turn_end", func(e execution.Event) bool { _, ok := e.Body.(execution.TurnEnd); return ok && e.Parent == "" })

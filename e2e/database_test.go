@@ -114,7 +114,7 @@ func TestCostOfAStoppedRunInADatabase(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, k kept) {
 		l := newLab(t, kit{name: k.name}, fmt.Sprintf(`{"turns":[{"text":"one","usage":{"input":50000,"output":100},"tools":[%s]},{"text":"two","tools":[%s]}]}`,
 			fmt.Sprintf(k.call, q("echo x")), fmt.Sprintf(k.call, q("sleep 60"))))
-		o := l.run("--approve", "yolo", "--timeout", "12s", "go")
+		o := l.run("--approve", "yolo", "--timeout", "40s", "go")
 		if c := o.result.Cost; c == nil || c.InputTokens < 50000 || c.OutputTokens < 100 {
 			t.Errorf("the tokens of a run that was stopped: %+v, %+v", c, o.result.Error)
 		}

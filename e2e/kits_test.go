@@ -207,4 +207,17 @@ var kits = []kit{
 		overACP: true, lateUsage: true, silentRetries: true, drives: "codex",
 		abandons: "codex-acp 2.6.0 ends the turn as cancelled when a permission is denied",
 	},
+	{
+		name: "opencode",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"write","input":{"filePath":%s,"content":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string {
+			return fmt.Sprintf(`{"name":"bash","input":{"command":%s,"description":"run it"}}`, q(c))
+		},
+		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s_%s","input":%s}`, s, t, in) },
+		overACP: true, givesUp: true, slowStart: 30 * time.Second, model: "script/scripted-other", asked: "scripted-other", priced: "script/scripted-model",
+		noLogin: opencodeWithoutProvider,
+		forgets: "opencode 1.18.33 records what a call used when its tools have ended",
+	},
 }

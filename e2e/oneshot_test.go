@@ -510,11 +510,19 @@ func TestRateLimitThenSuccess(t *testing.T) {
 	})
 }
 
+// soon is the part of a scripted error that says when to try again, for an agent that otherwise takes a minute to give up.
+func (k kit) soon() string {
+	if k.name == "opencode" {
+		return `"retryAfter":1,`
+	}
+	return ""
+}
+
 func TestFailuresForEver(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		for name, turn := range map[string]string{
 			"429": `{"status":429,"error":{"type":"rate_limit_error","message":"slow down"},"retryAfter":1,"repeat":true}`,
-			"500": `{"status":500,"error":{"type":"api_error","message":"broken"},"repeat":true}`,
+			"500": `{"status":500,"error":{"type":"api_error","message":"broken"},` + k.soon() + `"repeat":true}`,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -556,11 +564,11 @@ func TestLimitedRetriesEnd(t *testing.T) {
 			defect(t, "nothing sets a limit on the retries of a failed request; a run wants a limit of time, as TestFailuresForEver shows")
 			return
 		}
-		l := newLab(t, k, `{"turns":[{"status":500,"error":{"type":"api_error","message":"broken"},"repeat":true}]}`)
+		l := newLab(t, k, `{"turns":[{"status":500,"error":{"type":"api_error","message":"broken"},`+k.soon()+`"repeat":true}]}`)
 		l.env["CLAUDE_CODE_MAX_RETRIES"] = "2"
 		o := l.run("hi")
 		o.want(t, execution.StatusFailed, execution.CodeProvider, 1)
-		l = newLab(t, k, `{"turns":[{"status":429,"error":{"type":"rate_limit_error","message":"slow down"},"repeat":true}]}`)
+		l = newLab(t, k, `{"turns":[{"status":429,"error":{"type":"rate_limit_error","message":"slow down"},`+k.soon()+`"repeat":true}]}`)
 		l.env["CLAUDE_CODE_MAX_RETRIES"] = "1"
 		l.run("hi").want(t, execution.StatusFailed, execution.CodeRateLimited, execution.ExitRateLimited)
 	})

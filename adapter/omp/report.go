@@ -1,7 +1,6 @@
 package omp
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 
@@ -16,8 +15,6 @@ import (
 //go:embed report.js
 var reporter []byte
 
-const reportMark = "drawbar:"
-
 var reportShape jsonscan.Shape[struct {
 	_                                    jsonscan.Camel
 	Session, Ended, Usage, Failed, Retry jsonscan.Value
@@ -25,15 +22,7 @@ var reportShape jsonscan.Shape[struct {
 
 // reportOf reads a line of the extension.
 func reportOf(line []byte) (r acpagent.Report, ok bool) {
-	line, ok = bytes.CutPrefix(line, []byte(reportMark))
-	if !ok {
-		return r, false
-	}
-	v, err := jsonscan.Parse(line)
-	if err != nil {
-		return r, false
-	}
-	f, ok := reportShape.Of(v)
+	f, ok := acpagent.Reported(line, &reportShape)
 	if !ok {
 		return r, false
 	}

@@ -7,6 +7,7 @@ package opencode
 
 import (
 	"strings"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
@@ -69,11 +70,16 @@ func row() acpagent.Agent {
 			Docs: "https://opencode.ai/docs/acp", HostSignals: []string{"OPENCODE", "OPENCODE_PID"}, HostTraces: []string{"OPENCODE_SESSION_ID"}, Keys: keys},
 		Args:  []string{"acp"},
 		Login: acpagent.Login{Command: "opencode auth login"},
-		Notes: []string{"it states the price of a turn, and the tokens of its last model call alone: those of a run are read from its database at the end",
+		Notes: []string{"a plugin of the run states the tokens and the price of every model call, why it failed, and that it is tried again; without plugins (OPENCODE_PURE) the tokens come from its database at the end",
+			"over ACP it shows nothing of what a sub-agent does or asks: what a sub-agent asks for is refused, and a warning says so",
+			"it asks once for a folder outside the workspace and once for the change in it: a person is asked once, about the whole call",
 			"opencode models lists the models that --model takes, each as provider/model"},
 		Limits: limits,
 		Quirks: func(s *acpagent.Spec) {
-			s.ToolName, s.MCPTool, s.Spawn, s.LastCall = acpagent.TitleWord, serverTool, spawn, true
+			s.Blobs = blobs
+			s.Startup = 2 * time.Minute // it takes seconds of processor time
+			s.ToolName, s.MCPTool, s.Shell, s.Spawn, s.Report, s.LastCall, s.AsksAgain = acpagent.TitleWord, serverTool, shellOf, spawn, reportOf, true, true
+			s.UsableModels = true
 		},
 	}
 }
@@ -81,7 +87,7 @@ func row() acpagent.Agent {
 // limits are what OpenCode does beyond the protocol's minimum.
 func limits(c *execution.Capabilities) {
 	c.Agent.CanFork, c.Agent.RequiresToolApproval, c.Agent.SubagentDispatch, c.Agent.CostReported = true, true, true, true
-	c.Agent.TokensUnstated, c.Agent.SessionPersistence = true, "sqlite"
+	c.Agent.SessionPersistence = "sqlite"
 	c.Agent.AuthFiles = []string{"~/" + data + "/opencode/auth.json"}
 }
 
@@ -90,12 +96,18 @@ const asks = `{"*":"ask","codesearch":"allow","glob":"allow","grep":"allow","lis
 	`"task":"allow","todoread":"allow","todowrite":"allow"}`
 
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
-	inv := cliagent.Invocation{Args: []string{"acp"}}
+	inv := cliagent.Invocation{Args: []string{"acp"}, Env: reporting(l)}
 	if l.Request.Run.ApprovalMode != execution.ApprovalYolo {
-		inv.Env = map[string]string{"OPENCODE_PERMISSION": asks}
+		if inv.Env == nil {
+			inv.Env = map[string]string{}
+		}
+		inv.Env["OPENCODE_PERMISSION"] = asks
 	}
 	return inv, nil
 }
+
+// blobs are what a model may take besides images. OpenCode replaces what a model does not take by a remark to it.
+func blobs(mediaType string) bool { return mediaType == "application/pdf" }
 
 // serverTool recognizes server_tool, the title of a call until it has run.
 func serverTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {

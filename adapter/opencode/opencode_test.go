@@ -1,12 +1,14 @@
 package opencode
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent/acpgolden"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent/clitest"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -42,6 +44,111 @@ func TestServerTool(t *testing.T) {
 	if _, _, ok := serverTool(&acpagent.ToolCall{Title: "files_of/w"}, []string{"files"}); ok {
 		t.Error("a path is no tool")
 	}
+}
+
+// TestReports: what the plugin states of a model call is read, and nothing else is taken for it.
+func TestReports(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]acpagent.Report{
+		`drawbar:{}`: {},
+		`drawbar:{"session":"s","ended":true,"tokens":{"total":9,"input":5,"output":2,"reasoning":1,"cache":{"read":1,"write":0}},"cost":0.25}`: {Session: "s", Ended: true,
+			Usage: execution.Usage{Input: 5, Output: 3, Thinking: 1, Cached: 1}.WithTotal(), USD: 0.25},
+		`drawbar:{"session":"s","failed":"slow down","error":"APIError","status":429}`:     {Session: "s", Failed: execution.CodeRateLimited, Message: "slow down"},
+		`drawbar:{"session":"s","failed":"no such field","error":"APIError","status":400}`: {Session: "s", Failed: execution.CodeInvalidRequest, Message: "no such field"},
+		`drawbar:{"session":"s","failed":"no key","error":"ProviderAuthError"}`:            {Session: "s", Failed: execution.CodeAuth, Message: "no key"},
+		`drawbar:{"session":"s","failed":"too much","error":"ContextOverflowError"}`:       {Session: "s", Failed: execution.CodeContextExceeded, Message: "too much"},
+		`drawbar:{"session":"s","failed":"broken","error":"UnknownError"}`:                 {Session: "s", Failed: execution.CodeProvider, Message: "broken"},
+		`drawbar:{"session":"s","lost":true}`:                                              {Session: "s", Lost: true},
+		`drawbar:{"session":"sub","refused":"bash"}`:                                       {Session: "sub", Notice: "lets nobody answer a sub-agent: its request for bash was refused"},
+		`drawbar:{"session":"s","retry":"Too Many Requests"}`:                              {Session: "s", Retry: execution.CodeRateLimited, Message: "Too Many Requests"},
+	} {
+		if got, ok := reportOf([]byte(line)); !ok || got != want {
+			t.Errorf("%s: %+v %v, want %+v", line, got, ok, want)
+		}
+	}
+	for _, line := range []string{"", "drawbar:", "drawbar:[]", `drawbar:{"ended":`, `{"ended":true}`, "drawbar: it works"} {
+		if got, ok := reportOf([]byte(line)); ok {
+			t.Errorf("%q is taken for a report: %+v", line, got)
+		}
+	}
+}
+
+func FuzzReports(f *testing.F) {
+	f.Add([]byte(`drawbar:{"session":"s","ended":true,"tokens":{"input":5,"cache":{"read":1}},"cost":0.25,"failed":"x","status":500}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if r, ok := reportOf(line); ok && (r.USD < 0 || r.Usage.Input < 0 || r.Failed != "" && r.Retry != "") {
+			t.Errorf("%q: %+v", line, r)
+		}
+	})
+}
+
+// TestReporter: the plugin is added to the settings of the environment, whose other parts stay, and npm has limits unless the user
+// set them.
+func TestReporter(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, user, pure string
+		want             string // the settings, without the plugin of Drawbar
+		loaded           bool
+	}{
+		{name: "no settings", want: `{"plugin":[]}`, loaded: true},
+		{name: "settings", user: `{"model":"a/b", "plugin":["mine",["other",{"x":1}]]} // mine`, want: `{"model":"a/b","plugin":["mine",["other",{"x":1}]]}`, loaded: true},
+		{name: "broken settings", user: `{"model":`},
+		{name: "other plugins", user: `{"plugin":"mine"}`},
+		{name: "no plugins wanted", pure: "1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l := &cliagent.Launch{Dir: "/private", Request: execution.Request{Run: execution.RunOptions{Env: map[string]string{inline: tc.user, "OPENCODE_PURE": tc.pure, "npm_config_fetch_retries": "7"}}}}
+			inv, err := spawn(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := inv.Env[inline]
+			if !tc.loaded {
+				if got != "" || inv.Env["npm_config_fetch_timeout"] != "" {
+					t.Errorf("%+v", inv.Env)
+				}
+				return
+			}
+			plugin := `"/private/drawbar-report.js"]`
+			if rest, ok := strings.CutSuffix(got, plugin+"}"); !ok || strings.TrimSuffix(rest, ",")+"]}" != tc.want {
+				t.Errorf("got %s, want %s with %s", got, tc.want, plugin)
+			}
+			if _, set := inv.Env["npm_config_fetch_retries"]; set || inv.Env["npm_config_fetch_timeout"] == "" {
+				t.Errorf("%+v", inv.Env)
+			}
+		})
+	}
+}
+
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	if s := row().Spec(); !s.Blobs("application/pdf") || s.Blobs("video/mp4") {
+		t.Error("a film is passed on, or a document is not")
+	}
+}
+
+// TestShell: the exit code of a command is in the tool's own form.
+func TestShell(t *testing.T) {
+	t.Parallel()
+	c := acpagent.ToolCall{Kind: "execute", Status: "completed", Input: []byte(`{"command":"false"}`), Output: []byte(`{"output":"","metadata":{"output":"","exit":1}}`)}
+	if sh, ok := shellOf(&c); !ok || sh.Command != "false" || sh.ExitCode == nil || *sh.ExitCode != 1 {
+		t.Errorf("%+v %v", sh, ok)
+	}
+	c.Output = []byte(`{"error":"refused","metadata":{}}`)
+	if sh, ok := shellOf(&c); !ok || sh.ExitCode != nil {
+		t.Errorf("%+v %v", sh, ok)
+	}
+	c.Kind, c.Output = "read", []byte(`{"metadata":{"exit":1}}`)
+	if sh, ok := shellOf(&c); ok {
+		t.Errorf("%+v", sh)
+	}
+}
+
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	clitest.TestShapes(t, map[string]clitest.Shape{"reportShape": &reportShape})
 }
 
 func FuzzModels(f *testing.F) { adaptertest.FuzzModels(f, Adapter{}) }

@@ -1,8 +1,6 @@
 package opencode
 
 import (
-	"encoding/json"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 )
@@ -12,14 +10,15 @@ const scripted = "scripted-model"
 
 // RedirectModel points OpenCode to another Chat Completions API by a provider in its settings, and disables all other network access.
 func (Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
-	config, err := json.Marshal(map[string]any{"autoupdate": false, "share": "disabled", "model": "script/" + scripted, "small_model": "script/" + scripted,
+	models := map[string]any{}
+	for _, id := range []string{scripted, "scripted-other"} {
+		models[id] = map[string]any{"name": id, "tool_call": true, "attachment": true, "cost": map[string]any{"input": 2, "output": 10},
+			"modalities": map[string]any{"input": []string{"text", "image"}, "output": []string{"text"}}, "limit": map[string]any{"context": 2000000, "output": 32000}}
+	}
+	config := encode(map[string]any{"autoupdate": false, "share": "disabled", "model": "script/" + scripted, "small_model": "script/" + scripted,
 		"provider": map[string]any{"script": map[string]any{"npm": "@ai-sdk/openai-compatible", "name": "Script",
 			"options": map[string]any{"baseURL": baseURL + "/v1", "apiKey": "dummy"},
-			"models": map[string]any{scripted: map[string]any{"name": "Scripted", "tool_call": true, "attachment": true, "cost": map[string]any{"input": 2, "output": 10},
-				"modalities": map[string]any{"input": []string{"text", "image"}, "output": []string{"text"}}, "limit": map[string]any{"context": 128000, "output": 8192}}}}}})
-	if err != nil {
-		panic(err) // maps of texts and numbers always encode
-	}
+			"models":  models}}})
 	return adapter.Redirect{
 		Env: acpagent.Loopback(home, "OPENCODE_CONFIG_CONTENT="+string(config), "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1",
 			"OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"),

@@ -15,6 +15,13 @@ import (
 
 var _ adapter.SessionStore = Adapter{}
 
+// forkedFrom is the session that a fork was made of. OpenCode does not keep it, but a fork repeats the messages of its origin with
+// their times: the origin wrote the last of them, and has the first.
+const forkedFrom = `(SELECT o.session_id FROM (SELECT min(time_created) AS first, max(time_created) AS last FROM message
+		WHERE session_id = session.id AND time_created < session.time_created) AS copied
+	JOIN message o ON o.time_created = copied.last JOIN session origin ON origin.id = o.session_id AND origin.time_created <= copied.last
+	WHERE EXISTS (SELECT 1 FROM message WHERE session_id = o.session_id AND time_created = copied.first) LIMIT 1)`
+
 // database is OpenCode's: a session has messages, and these have parts, whose order is that of their ids.
 var database = sessiondb.Database{
 	Agent: name,
@@ -33,7 +40,7 @@ var database = sessiondb.Database{
 		"message": {"id", "session_id", "time_created", "time_updated", "data"}, "part": {"id", "message_id", "session_id", "data"}},
 	Sessions: `SELECT id, max(time_updated, coalesce((SELECT time_updated FROM message WHERE session_id = session.id ORDER BY time_created DESC, id DESC LIMIT 1), 0)),
 		(SELECT count(*) FROM part WHERE session_id = session.id) + 1 FROM session`,
-	Records: []sessiondb.Query{{SQL: `SELECT 'session' AS record, * FROM session WHERE id = ?1`},
+	Records: []sessiondb.Query{{SQL: `SELECT 'session' AS record, *, ` + forkedFrom + ` AS forked_from FROM session WHERE id = ?1`},
 		{SQL: `SELECT record, id, message, data FROM (
 			SELECT 'message' AS record, id, id AS message, data, time_created AS at, '' AS part FROM message WHERE session_id = ?1
 			UNION ALL SELECT 'part', p.id, m.id, p.data, m.time_created, p.id FROM message m JOIN part p ON p.message_id = m.id WHERE m.session_id = ?1
@@ -85,6 +92,7 @@ func (d *sessionDecoder) Line(text []byte) bool {
 func (d *sessionDecoder) session(v jsonscan.Value) {
 	s := &d.b.Summary
 	s.Cwd, s.Parent, s.Archived = v.Get("directory").Str(), v.Get("parent_id").Str(), v.Get("time_archived").Count() > 0
+	s.ForkedFrom = v.Get("forked_from").Str()
 	d.b.At(sessionfile.Time(v.Get("time_created")))
 	d.b.At(sessionfile.Time(v.Get("time_updated")))
 	if title := v.Get("title").Str(); isNamed(title) {

@@ -167,6 +167,9 @@ func (s *session) modelName(called func(id, name string) string) string {
 // plan lists the settings of the session: its mode, model and thinking effort.
 func (p *parser) plan() *execution.Error {
 	run, session := p.req.Run, &p.session
+	if option := session.option("model"); p.spec.UsableModels && option != nil && len(option.values) == 0 {
+		return p.errorf(execution.CodeAuth, "%s offers no model: none of its providers has a login", p.spec.Name).WithHint("%s", loginHint(p.spec, p.agent))
+	}
 	if want := p.spec.Modes[cmp.Or(run.ApprovalMode, execution.ApprovalPrompt)]; want != "" {
 		set := func(id string) call { return call{method: methodSetMode, params: setModeParams(session.id, id)} }
 		if err := p.choose(setting{"mode", session.mode, session.modes, set, execution.CodeCapability, "approvalMode"}, want); err != nil {

@@ -64,6 +64,8 @@ func TestHandshakeFails(t *testing.T) {
 		{name: "mode refused", spec: acpagent.Spec{Modes: map[execution.ApprovalMode]string{execution.ApprovalPrompt: "plan"}},
 			replies: []string{able, `{"sessionId":"s1","modes":{"currentModeId":"default","availableModes":[{"id":"default"},{"id":"plan"}]}}`, "!-32603 no"},
 			code:    execution.CodeCapability, want: []string{"set the mode to plan", "no"}},
+		{name: "no model at all", spec: acpagent.Spec{LoginHint: "agent login", UsableModels: true}, replies: []string{able, `{"sessionId":"s1","configOptions":[{"id":"model","name":"Model","category":"model","type":"select","currentValue":"m1","options":[]}]}`},
+			code: execution.CodeAuth, want: []string{"offers no model", "agent login"}},
 		{name: "unknown model", request: func(r *execution.Request) { r.Run.Model = "big" },
 			replies: []string{able, `{"sessionId":"s1","models":{"currentModelId":"m1","availableModels":[{"modelId":"m1","name":"One"},{"modelId":"m2","name":"Two"}]}}`},
 			code:    execution.CodeModelNotFound, want: []string{`no model "big"`, "m1, m2"}},

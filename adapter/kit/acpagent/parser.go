@@ -228,6 +228,8 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 			e = e.WithHint("is it an agent that speaks the Agent Client Protocol on its standard input and output? Run it by hand to check")
 		}
 		s.Fail(e)
+	case p.vague != nil:
+		p.turnFailed(p.vague, s)
 	case p.behindDue && p.running && !p.cancelled:
 		p.behindRun, p.behindDue = false, false // reported once
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " has answered and may be waiting for a command that still runs; interrupt the run, or give it a --timeout"})

@@ -34,6 +34,11 @@ func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
 		p.answer(s, id, outcome(""), nil)
 		return true
 	}
+	if p.spec.AsksAgain {
+		if known := p.tools[u.ID]; known != nil && known.call.Ready {
+			u = &ToolCall{ID: u.ID, Title: u.Title} // the question is about a part of the call
+		}
+	}
 	c := p.call(u, s)
 	if c == nil || c.ended {
 		p.answer(s, id, outcome(""), nil)
@@ -44,7 +49,7 @@ func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
 	for _, o := range params.Get("options").Array {
 		q.options = append(q.options, option{o.Get("optionId").Str(), o.Get("kind").Str()})
 	}
-	if p.ownTool(c) {
+	if p.ownTool(c) || p.spec.AsksAgain && c.allowed {
 		if o, ok := q.find(allowOnce, allowAlways); ok {
 			p.answer(s, id, outcome(o.id), nil)
 			return true
@@ -151,6 +156,7 @@ func (p *parser) decide(a execution.Answer, s *cliagent.Sink) error {
 	switch c := q.call; {
 	case c.ended:
 	case d.Approve && ok:
+		c.allowed = true
 		p.runShell(c, s)
 	default:
 		// Some agents do not report the end of a refused call.

@@ -196,6 +196,39 @@ func TestCallersTools(t *testing.T) {
 	}
 }
 
+// TestAsksAgain: a person is asked once about a call, with the input of the call, by an agent that asks several times.
+func TestAsksAgain(t *testing.T) {
+	t.Parallel()
+	const folder = `{"toolCallId":"c1","title":"/else","kind":"other","rawInput":{"folder":"/else"}}`
+	for _, tc := range []struct {
+		again   bool
+		approve bool
+		asked   int
+		input   string
+	}{{true, true, 1, `{"path":"/a.txt"}`}, {false, true, 2, `{"folder":"/else"}`}, {true, false, 1, `{"path":"/a.txt"}`}} {
+		k := opened(t, acpagent.Spec{AsksAgain: tc.again}, newRequest("hi"))
+		k.update(`{"sessionUpdate":"tool_call","status":"in_progress",` + write[1:])
+		first := k.ask(folder, all)
+		q := one[execution.ApprovalRequired](k)
+		if string(q.Input) != tc.input {
+			t.Errorf("asked about %s, want %s", q.Input, tc.input)
+		}
+		k.must(execution.Answer{ID: q.ID, Decision: execution.Decision{Approve: tc.approve}})
+		second := k.ask(write, all)
+		if n := len(bodies[execution.ApprovalRequired](k)); n != tc.asked {
+			t.Errorf("%+v: asked %d times", tc, n)
+		}
+		if want := map[bool]string{true: "yes", false: "no"}[tc.approve]; k.option(first) != want {
+			t.Errorf("%+v: answered %s", tc, k.option(first))
+		}
+		if tc.again {
+			if want := map[bool]string{true: "yes", false: "cancelled"}[tc.approve]; k.option(second) != want {
+				t.Errorf("%+v: the second question was answered %s", tc, k.option(second))
+			}
+		}
+	}
+}
+
 // TestRanThoughRefused is said when an agent does not keep to an answer.
 func TestRanThoughRefused(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,12 @@
 package acpagent
 
 import (
+	"bytes"
+	"time"
+
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
 // Report is what an extension of the agent states on standard error about a model call, because the protocol leaves it out.
@@ -14,14 +18,29 @@ type Report struct {
 	Ended   bool                // the call ended
 	Failed  execution.ErrorCode // it failed
 	Retry   execution.ErrorCode // it failed and is tried again
+	Lost    bool                // it was cut off, and nothing is known of what it used
 	Message string              // why
+	Notice  string              // what a person should know besides
 }
+
+// Reported reads a line that an extension of a run wrote to standard error: "drawbar:" and an object of that shape.
+func Reported[F any](line []byte, shape *jsonscan.Shape[F]) (f F, ok bool) {
+	line, ok = bytes.CutPrefix(line, []byte("drawbar:"))
+	if !ok {
+		return f, false
+	}
+	return shape.Read(line)
+}
+
+// reportWait is how long an agent that answers a prompt with an error has to report why.
+const reportWait = 500 * time.Millisecond
 
 // reports is what was reported. Standard error is read beside the conversation, so a report may come after the reply to
 // the prompt: once there is one, usage and prices are counted from reports alone.
 type reports struct {
 	reporting bool
 	fault     *failure // of the last call that ended
+	vague     *failure // error reply to the running prompt, whose report may follow
 }
 
 // report handles a line of standard error. It returns false if it is not a report.
@@ -35,6 +54,12 @@ func (p *parser) report(line []byte, s *cliagent.Sink) bool {
 	}
 	p.reporting = true
 	p.count(r.Usage, s)
+	if r.Notice != "" {
+		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " " + r.Notice})
+	}
+	if r.Lost {
+		s.Emit(execution.CostEvent{Cost: execution.Cost{Unpriced: true, Source: execution.CostFromAgent}})
+	}
 	if r.USD > 0 {
 		s.Emit(execution.CostEvent{Cost: execution.CostOf(execution.Usage{}, &r.USD, execution.CostFromAgent)})
 	}
@@ -48,6 +73,9 @@ func (p *parser) report(line []byte, s *cliagent.Sink) bool {
 		s.Emit(execution.Retry{Attempt: p.retries, Reason: r.Message, Code: r.Retry})
 	case r.Failed != "":
 		p.fault = &failure{Failure: cliagent.Failure{Code: r.Failed, Message: r.Message}}
+		if p.vague != nil {
+			p.turnFailed(p.vague, s)
+		}
 	case r.Ended:
 		p.fault = nil
 	}

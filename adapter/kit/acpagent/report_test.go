@@ -18,6 +18,7 @@ func TestReports(t *testing.T) {
 	failed, retry := Report{Ended: true, Failed: execution.CodeProvider, Message: "no route"}, Report{Retry: execution.CodeProvider, Message: "no route"}
 	cost := update("usage_update", `"used":1,"size":9,"cost":{"amount":7,"currency":"USD"}`)
 	over := `{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","usage":{"inputTokens":90,"outputTokens":9}}}`
+	broken := `{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"Internal error"}}`
 	for _, tc := range []struct {
 		name    string
 		lines   []any
@@ -33,6 +34,10 @@ func TestReports(t *testing.T) {
 		{"a failure", []any{failed, chunk("no route"), over}, execution.StatusFailed, 0, 0, 0},
 		{"a failure that passed", []any{failed, retry, call, chunk("well"), over}, execution.StatusCompleted, 10, 0.25, 1},
 		{"a failure before a good call", []any{failed, call, chunk("well"), over}, execution.StatusCompleted, 10, 0.25, 0},
+		{"a call that was cut off", []any{call, Report{Lost: true}, over}, execution.StatusCompleted, 10, 0.25, 0},
+		{"a notice", []any{Report{Session: "sub", Notice: "refused it"}, over}, execution.StatusCompleted, 0, 0, 0},
+		{"a failure that the reply does not explain", []any{Report{}, failed, broken}, execution.StatusFailed, 0, 0, 0},
+		{"a failure that is explained after the reply", []any{Report{}, broken, failed}, execution.StatusFailed, 0, 0, 0},
 		{"a failure after an answer", []any{call, chunk("well"), failed, over}, execution.StatusFailed, 10, 0.25, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -65,10 +70,16 @@ func TestReports(t *testing.T) {
 			}
 			res := p.Exit(process.Exit{}, s)
 			var usd float64
-			retries := 0
+			retries, notices, lost := 0, "", false
 			for _, e := range s.Take() {
 				switch b := e.Body.(type) {
+				case execution.Debug:
+					notices += b.Message
 				case execution.CostEvent:
+					if b.Cost.TotalUSD == nil {
+						lost = b.Cost.Unpriced
+						continue
+					}
 					usd += *b.Cost.TotalUSD
 				case execution.Retry:
 					retries++
@@ -76,6 +87,12 @@ func TestReports(t *testing.T) {
 						t.Errorf("%+v", b)
 					}
 				}
+			}
+			if want := map[bool]string{true: "fake refused it"}[tc.name == "a notice"]; notices != want {
+				t.Errorf("notices %q, want %q", notices, want)
+			}
+			if lost != (tc.name == "a call that was cut off") {
+				t.Errorf("a call is unknown: %v", lost)
 			}
 			input := int64(0)
 			if res.Usage != nil {
@@ -88,5 +105,32 @@ func TestReports(t *testing.T) {
 				t.Errorf("%+v %+v", res.Error, res.Output)
 			}
 		})
+	}
+}
+
+// TestUnexplainedFailure: an error reply without a report ends the turn soon, as does an interrupt.
+func TestUnexplainedFailure(t *testing.T) {
+	t.Parallel()
+	for _, interrupted := range []bool{false, true} {
+		spec := Spec{Name: "fake", Report: func([]byte) (Report, bool) { return Report{}, true }}
+		p, s := spec.NewParser(execution.Request{Message: execution.Message{Text: "hi"}}), cliagent.NewSink(false)
+		p.Open(s)
+		p.Line(process.Stderr, []byte("!"), s)
+		for _, line := range []string{`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}`, `{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}`,
+			`{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"Internal error"}}`} {
+			p.Line(process.Stdout, []byte(line), s)
+		}
+		want := execution.CodeInternal
+		if interrupted {
+			want = execution.CodeInterrupted
+			if err := p.Command(execution.Interrupt{}, s); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			p.(cliagent.Alarmed).Alarm(s)
+		}
+		if res := p.Exit(process.Exit{}, s); res.Error.ErrorCode() != want {
+			t.Errorf("interrupted %v: %s %+v", interrupted, res.Status, res.Error)
+		}
 	}
 }

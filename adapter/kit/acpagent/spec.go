@@ -31,6 +31,8 @@ type Spec struct {
 	Modes map[execution.ApprovalMode]string
 	// ModelInArgs means that Spawn passes the model. Otherwise it is set in the session, and the agent must offer it.
 	ModelInArgs bool
+	// UsableModels means that the agent offers only models of providers with a login, so that none means no login.
+	UsableModels bool
 	// ModelName returns the usual name of a session's model, by which prices are found. Default: its id, or its name
 	// if the id contains more.
 	ModelName func(id, name string) string
@@ -63,6 +65,9 @@ type Spec struct {
 	// With an adapter's own function, which is exact, a request's tool that needs no approval is allowed without
 	// asking.
 	MCPTool func(c *ToolCall, servers []string) (server, tool string, ok bool)
+	// AsksAgain means that the agent may ask several times about one call, such as for a folder and then for a file in it.
+	// A person is asked once, about the whole call.
+	AsksAgain bool
 	// Shell reads a call that runs a command. Default: DefaultShell.
 	Shell func(*ToolCall) (Shell, bool)
 	// Subagent reads a call that starts a sub-agent. Such a call has subagent_* events in addition to those of a tool

@@ -24,6 +24,7 @@ type toolCall struct {
 	started bool
 	ended   bool
 	refused bool   // permission was refused
+	allowed bool   // permission was granted
 	said    string // output of the command that was shown
 	order   int
 }

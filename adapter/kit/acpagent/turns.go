@@ -43,7 +43,7 @@ func (p *parser) prompt(say *execution.Say, s *cliagent.Sink) {
 		blocks = p.opening()
 	}
 	p.running, p.cancelled, p.counted = true, false, false
-	p.flow, p.text, p.inStep, p.steps, p.failed, p.fault = flow{}, "", false, 0, nil, nil
+	p.flow, p.text, p.inStep, p.steps, p.failed, p.fault, p.vague = flow{}, "", false, 0, nil, nil, nil
 	clear(p.tools)
 	p.turns++
 	p.before, p.lastCall = p.spent, execution.Usage{}
@@ -113,6 +113,15 @@ func (p *parser) turnFailed(f *failure, s *cliagent.Sink) {
 	if !p.running {
 		return
 	}
+	switch {
+	case p.fault != nil && !f.login:
+		f = p.fault
+	case p.reporting && p.vague == nil && f.Code == execution.CodeInternal && !p.cancelled:
+		p.vague = f
+		s.AlarmIn(reportWait)
+		return
+	}
+	p.vague = nil
 	out := &turnOutcome{text: p.text, failure: f}
 	if p.cancelled {
 		// Some agents report the cancelled model request as an error.
@@ -198,6 +207,10 @@ func (p *parser) cancel(s *cliagent.Sink) {
 		return
 	}
 	p.cancelled = true
+	if p.vague != nil { // it has ended
+		p.turnFailed(p.vague, s)
+		return
+	}
 	s.Write(jsonrpc.Message{Version: jsonrpc.Version, Method: methodCancel, Params: cancelParams(p.session.id)}.Line())
 	p.withdraw("the turn was interrupted", s)
 	s.AlarmIn(cmp.Or(p.spec.CancelWait, defaultCancelWait))
