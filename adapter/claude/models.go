@@ -6,6 +6,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -19,24 +20,24 @@ var efforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMe
 // 100,000 tokens, which a price cannot express, so it has none.
 func models() []execution.Model {
 	return []execution.Model{
-		model("claude-opus-5-5", "Opus 5.5", 1_000_000, 128_000, price(4, 20, 0.2, 5), "opus"),
-		model("claude-fable-5-2", "Fable 5.2", 1_000_000, 128_000, price(8, 40, 0.2, 10), "fable"),
-		model("claude-sonnet-5-5", "Sonnet 5.5", 1_000_000, 128_000, price(2, 10, 0.1, 2.5), "sonnet"),
-		model("claude-haiku-5-5", "Haiku 5.5", 1_000_000, 128_000, nil, "haiku"),
-		model("claude-opus-4-8", "Opus 4.8", 1_000_000, 64_000, price(5, 25, 0.5, 6.25)),
-		model("claude-sonnet-5", "Sonnet 5", 1_000_000, 64_000, price(2, 10, 0.2, 2.5)),
-		model("claude-opus-4-6", "Opus 4.6", 200_000, 64_000, price(5, 25, 0.5, 6.25)),
-		model("claude-sonnet-4-6", "Sonnet 4.6", 200_000, 32_000, price(3, 15, 0.3, 3.75)),
-		model("claude-opus-4-5", "Opus 4.5", 200_000, 32_000, price(5, 25, 0.5, 6.25)),
-		withoutEffort(model("claude-sonnet-4-5", "Sonnet 4.5", 200_000, 32_000, price(3, 15, 0.3, 3.75))),
-		withoutEffort(model("claude-haiku-4-5", "Haiku 4.5", 200_000, 32_000, price(1, 5, 0.1, 1.25))),
+		model("claude-opus-5-5", "Opus 5.5", 1_000_000, 128_000, "opus"),
+		model("claude-fable-5-2", "Fable 5.2", 1_000_000, 128_000, "fable"),
+		model("claude-sonnet-5-5", "Sonnet 5.5", 1_000_000, 128_000, "sonnet"),
+		model("claude-haiku-5-5", "Haiku 5.5", 1_000_000, 128_000, "haiku"),
+		model("claude-opus-4-8", "Opus 4.8", 1_000_000, 64_000),
+		model("claude-sonnet-5", "Sonnet 5", 1_000_000, 64_000),
+		model("claude-opus-4-6", "Opus 4.6", 200_000, 64_000),
+		model("claude-sonnet-4-6", "Sonnet 4.6", 200_000, 32_000),
+		model("claude-opus-4-5", "Opus 4.5", 200_000, 32_000),
+		withoutEffort(model("claude-sonnet-4-5", "Sonnet 4.5", 200_000, 32_000)),
+		withoutEffort(model("claude-haiku-4-5", "Haiku 4.5", 200_000, 32_000)),
 	}
 }
 
-func model(id, display string, window, output int64, p *execution.Price, aliases ...string) execution.Model {
+func model(id, display string, window, output int64, aliases ...string) execution.Model {
 	return execution.Model{ID: id, DisplayName: display, Aliases: aliases, Provider: "anthropic", ContextWindow: window, MaxOutputTokens: output,
 		Protocol: execution.ProtocolMessages, Abilities: execution.Abilities{Thinking: new(true)},
-		ThinkingEfforts: append([]execution.ThinkingEffort(nil), efforts...), Price: p}
+		ThinkingEfforts: append([]execution.ThinkingEffort(nil), efforts...), Price: vendormodel.Price(id)}
 }
 
 func withoutEffort(m execution.Model) execution.Model {
@@ -52,11 +53,6 @@ func effortless() (ids []string) {
 		}
 	}
 	return ids
-}
-
-func price(input, output, cacheRead, cacheWrite float64) *execution.Price {
-	hour := 2 * input // Anthropic's price for an hour, for every model
-	return &execution.Price{Input: input, Output: output, CacheRead: &cacheRead, CacheWrite: &cacheWrite, CacheWrite1h: &hour}
 }
 
 // budgeted are the models with a thinking budget in tokens. Later ones decide by effort.

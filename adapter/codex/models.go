@@ -6,19 +6,16 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 )
 
 // Every model of the catalogue thinks, with at least these efforts.
 var efforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 
-func model(id, name string, window int64, price *execution.Price) execution.Model {
+func model(id, name string, window int64) execution.Model {
 	return execution.Model{ID: id, DisplayName: name, Provider: "openai", ContextWindow: window,
-		Protocol: execution.ProtocolResponses, Abilities: execution.Abilities{Thinking: new(true)}, ThinkingEfforts: slices.Clone(efforts), Price: price}
-}
-
-func price(input, output, cacheRead float64) *execution.Price {
-	return &execution.Price{Input: input, Output: output, CacheRead: &cacheRead}
+		Protocol: execution.ProtocolResponses, Abilities: execution.Abilities{Thinking: new(true)}, ThinkingEfforts: slices.Clone(efforts), Price: vendormodel.Price(id)}
 }
 
 func succeeded(m execution.Model, by string) execution.Model {
@@ -30,19 +27,19 @@ func succeeded(m execution.Model, by string) execution.Model {
 // known price, which Codex accepts with a warning. A price is stated only if there is evidence for it.
 func models() []execution.Model {
 	return []execution.Model{
-		model("gpt-6.1-sol", "GPT-6.1-Sol", 272_000, nil),
-		model("gpt-6-astra", "GPT-6-Astra", 272_000, nil),
-		model("gpt-6-sol", "GPT-6-Sol", 272_000, nil),
-		model("gpt-6-luna", "GPT-6-Luna", 272_000, nil),
-		model("gpt-6.1-terra", "GPT-6.1 Terra", 500_000, nil),
-		succeeded(model("gpt-5.6-sol", "GPT-5.6-Sol", 272_000, nil), "gpt-6-sol"),
-		succeeded(model("gpt-5.6-terra", "GPT-5.6-Terra", 272_000, nil), "gpt-6-sol"),
-		succeeded(model("gpt-5.6-luna", "GPT-5.6-Luna", 272_000, nil), "gpt-6-luna"),
-		succeeded(model("gpt-5.5", "GPT-5.5", 272_000, nil), "gpt-6-sol"),
-		model("gpt-5.4", "GPT-5.4", 0, price(2.5, 15, 0.25)),
-		model("gpt-5.3-codex", "GPT-5.3-Codex", 0, price(1.75, 14, 0.175)),
-		model("gpt-5-codex", "GPT-5-Codex", 0, price(1.25, 10, 0.125)),
-		model("gpt-5.1-codex-mini", "GPT-5.1-Codex-Mini", 0, price(0.25, 2, 0.025)),
+		model("gpt-6.1-sol", "GPT-6.1-Sol", 272_000),
+		model("gpt-6-astra", "GPT-6-Astra", 272_000),
+		model("gpt-6-sol", "GPT-6-Sol", 272_000),
+		model("gpt-6-luna", "GPT-6-Luna", 272_000),
+		model("gpt-6.1-terra", "GPT-6.1 Terra", 500_000),
+		succeeded(model("gpt-5.6-sol", "GPT-5.6-Sol", 272_000), "gpt-6-sol"),
+		succeeded(model("gpt-5.6-terra", "GPT-5.6-Terra", 272_000), "gpt-6-sol"),
+		succeeded(model("gpt-5.6-luna", "GPT-5.6-Luna", 272_000), "gpt-6-luna"),
+		succeeded(model("gpt-5.5", "GPT-5.5", 272_000), "gpt-6-sol"),
+		model("gpt-5.4", "GPT-5.4", 0),
+		model("gpt-5.3-codex", "GPT-5.3-Codex", 0),
+		model("gpt-5-codex", "GPT-5-Codex", 0),
+		model("gpt-5.1-codex-mini", "GPT-5.1-Codex-Mini", 0),
 	}
 }
 
@@ -79,7 +76,7 @@ var modelList = declared.ModelTable{Args: []string{"debug", "models"}, Rows: fun
 		if m.Visibility != "list" {
 			continue
 		}
-		one := model(m.Slug, m.DisplayName, declared.Tokens(m.ContextWindow), nil)
+		one := model(m.Slug, m.DisplayName, declared.Tokens(m.ContextWindow))
 		var efforts []string
 		for _, l := range m.Levels {
 			efforts = append(efforts, l.Effort)

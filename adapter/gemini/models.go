@@ -3,6 +3,7 @@ package gemini
 import (
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -25,29 +26,25 @@ func models() []execution.Model {
 	return []execution.Model{
 		{ID: "auto", Aliases: []string{"auto-gemini-3"}, DisplayName: "Auto", Provider: "google", ContextWindow: window, MaxOutputTokens: outputLimit,
 			Protocol: execution.ProtocolCustom},
-		model("gemini-3.1-pro-preview", "Gemini 3.1 Pro", nil, "gemini-3.1-pro-preview-customtools"),
-		model("gemini-3-pro-preview", "Gemini 3 Pro", nil, "pro"),
-		model("gemini-3.8-flash", "Gemini 3.8 Flash", nil),
-		model("gemini-3.5-flash", "Gemini 3.5 Flash", price(1.5, 9, 0.15)),
-		model("gemini-3-flash-preview", "Gemini 3 Flash", price(0.5, 3, 0.05), "flash", "gemini-3-flash"),
-		model("gemini-3.5-flash-lite", "Gemini 3.5 Flash-Lite", nil),
-		model("gemini-3.1-flash-lite", "Gemini 3.1 Flash-Lite", price(0.25, 1.5, 0.025), "flash-lite"),
-		model("gemini-2.5-pro", "Gemini 2.5 Pro", nil, "auto-gemini-2.5"),
-		model("gemini-2.5-flash", "Gemini 2.5 Flash", price(0.3, 2.5, 0.03)),
-		model("gemini-2.5-flash-lite", "Gemini 2.5 Flash-Lite", price(0.1, 0.4, 0.01)),
+		model("gemini-3.1-pro-preview", "Gemini 3.1 Pro", "gemini-3.1-pro-preview-customtools"),
+		model("gemini-3-pro-preview", "Gemini 3 Pro", "pro"),
+		model("gemini-3.8-flash", "Gemini 3.8 Flash"),
+		model("gemini-3.5-flash", "Gemini 3.5 Flash"),
+		model("gemini-3-flash-preview", "Gemini 3 Flash", "flash", "gemini-3-flash"),
+		model("gemini-3.5-flash-lite", "Gemini 3.5 Flash-Lite"),
+		model("gemini-3.1-flash-lite", "Gemini 3.1 Flash-Lite", "flash-lite"),
+		model("gemini-2.5-pro", "Gemini 2.5 Pro", "auto-gemini-2.5"),
+		model("gemini-2.5-flash", "Gemini 2.5 Flash"),
+		model("gemini-2.5-flash-lite", "Gemini 2.5 Flash-Lite"),
 		{ID: "gemma-4-31b-it", DisplayName: "Gemma 4 31B", Provider: "google", ContextWindow: gemmaWindow, Protocol: execution.ProtocolCustom},
 		{ID: "gemma-4-26b-a4b-it", DisplayName: "Gemma 4 26B A4B", Provider: "google", ContextWindow: gemmaWindow, Protocol: execution.ProtocolCustom},
 	}
 }
 
 // model returns a Gemini model. All of them think; the effort cannot be set for one run.
-func model(id, display string, p *execution.Price, aliases ...string) execution.Model {
+func model(id, display string, aliases ...string) execution.Model {
 	return execution.Model{ID: id, Aliases: aliases, DisplayName: display, Provider: "google", ContextWindow: window, MaxOutputTokens: outputLimit,
-		Protocol: execution.ProtocolCustom, Abilities: execution.Abilities{Thinking: new(true)}, Price: p}
-}
-
-func price(input, output, cacheRead float64) *execution.Price {
-	return &execution.Price{Input: input, Output: output, CacheRead: &cacheRead}
+		Protocol: execution.ProtocolCustom, Abilities: execution.Abilities{Thinking: new(true)}, Price: vendormodel.Price(id)}
 }
 
 // aside reports whether calls of a model are Gemini CLI's own requests, such as the summary of an earlier session at

@@ -43,26 +43,27 @@ func join(list ...execution.Abilities) (all execution.Abilities) {
 }
 
 var families = []struct {
+	vendor    string
 	abilities execution.Abilities
 	models    string
 }{
-	{anthropic, "claude-opus-5-5 claude-opus-5 claude-opus-4-8 claude-opus-4-7 claude-opus-4-6 claude-opus-4-5 claude-fable-5-2 claude-fable-5-1 claude-fable-5 " +
+	{"anthropic", anthropic, "claude-opus-5-5 claude-opus-5 claude-opus-4-8 claude-opus-4-7 claude-opus-4-6 claude-opus-4-5 claude-fable-5-2 claude-fable-5-1 claude-fable-5 " +
 		"claude-sonnet-5-5 claude-sonnet-5 claude-sonnet-4-6 claude-sonnet-4-5 claude-haiku-5-5 claude-haiku-4-5"},
-	{openai, "gpt-6-astra gpt-6-sol gpt-6-luna gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-5.5 gpt-5.4 gpt-5.3-codex"},
-	{join(images, schemas, parallel, json, thinks), "gpt-5.4-mini gpt-5-mini"},
+	{"openai", openai, "gpt-6-astra gpt-6-sol gpt-6-luna gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-5.5 gpt-5.4 gpt-5.3-codex"},
+	{"openai", join(images, schemas, parallel, json, thinks), "gpt-5.4-mini gpt-5-mini"},
 	// Codex states only that they read images.
-	{join(execution.Abilities{ImageInput: yes, ToolCalling: yes, TextStreaming: yes}, thinks), "gpt-6.1-sol gpt-6.1-terra"},
-	{google, "gemini-3.1-pro-preview gemini-3.8-flash gemini-3.7-flash gemini-3.6-flash gemini-3.5-flash gemini-3-flash-preview gemini-3.5-flash-lite gemini-3.1-flash-lite " +
+	{"openai", join(execution.Abilities{ImageInput: yes, ToolCalling: yes, TextStreaming: yes}, thinks), "gpt-6.1-sol gpt-6.1-terra"},
+	{"google", google, "gemini-3.1-pro-preview gemini-3.8-flash gemini-3.7-flash gemini-3.6-flash gemini-3.5-flash gemini-3-flash-preview gemini-3.5-flash-lite gemini-3.1-flash-lite " +
 		"gemini-2.5-pro gemini-2.5-flash gemini-2.5-flash-lite"},
-	{join(images, schemas, thinks), "gemma-4-31b-it gemma-4-26b-a4b-it"},
-	{join(texts, thinks), "qwen3.7-max"},
-	{join(documents, schemas, thinks), "qwen3.8-max"},
-	{join(images, schemas, thinks), "qwen3.8-flash qwen3.6-flash"},
-	{qwen, "qwen3.7-plus qwen3.6-plus qwen3.5-plus"},
-	{join(execution.Abilities{Thinking: no, StructuredOutput: yes}, texts), "qwen3-coder-plus qwen-max"},
-	{join(execution.Abilities{Thinking: no}, texts), "qwen3-coder-flash"},
-	{join(documents, schemas, thinks), "mai-code-1.1-flash grok-4.7"},
-	{join(images, schemas, thinks), "grok-4.6 grok-4.5 kimi-k3"},
+	{"google", join(images, schemas, thinks), "gemma-4-31b-it gemma-4-26b-a4b-it"},
+	{"", join(texts, thinks), "qwen3.7-max"},
+	{"", join(documents, schemas, thinks), "qwen3.8-max"},
+	{"", join(images, schemas, thinks), "qwen3.8-flash qwen3.6-flash"},
+	{"", qwen, "qwen3.7-plus qwen3.6-plus qwen3.5-plus"},
+	{"", join(execution.Abilities{Thinking: no, StructuredOutput: yes}, texts), "qwen3-coder-plus qwen-max"},
+	{"", join(execution.Abilities{Thinking: no}, texts), "qwen3-coder-flash"},
+	{"", join(documents, schemas, thinks), "mai-code-1.1-flash grok-4.7"},
+	{"", join(images, schemas, thinks), "grok-4.6 grok-4.5 kimi-k3"},
 }
 
 var table = sync.OnceValue(func() (list []execution.Model) {
@@ -73,6 +74,19 @@ var table = sync.OnceValue(func() (list []execution.Model) {
 	}
 	return list
 })
+
+// Of returns the models of a vendor, newest first, with their abilities and prices.
+func Of(vendor string) (list []execution.Model) {
+	for _, f := range families {
+		if f.vendor != vendor {
+			continue
+		}
+		for id := range strings.FieldsSeq(f.models) {
+			list = append(list, execution.Model{ID: id, Provider: vendor, Abilities: f.abilities, Price: Price(id)})
+		}
+	}
+	return list
+}
 
 // Describe returns a model with the abilities that its vendor publishes where m's are unknown. The model is found by its id,
 // as execution.FindModel does; some agents write claude-opus-5.5 for claude-opus-5-5.
