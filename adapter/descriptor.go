@@ -16,7 +16,7 @@ type Descriptor struct {
 	Name           string   // lower case, unique: "claude"
 	Aliases        []string // other names of the agent: "claude-code"
 	DisplayName    string   // "Claude Code"; empty: Name
-	Command        string   // the command line program, found on PATH; empty for an adapter that takes a command
+	Command        string   // the command line program, found on PATH; empty for an adapter that takes a command, and for a model API
 	MinVersion     string   // lowest supported version; empty for none
 	TestedVersions []string // versions tested by the end-to-end suite
 	DefaultModel   string   // empty: the agent chooses
@@ -30,7 +30,7 @@ type Descriptor struct {
 	HostMetadata   map[string]string // such variables by the information they contain: sessionId, version, projectDir
 	Keys           []string          // variables needed for the agent's login; kept in a minimal environment
 	Docs           string            // URL of the vendor's documentation
-	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing; ProtocolExternal or ProtocolDrawbar
+	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing; ProtocolExternal, ProtocolDrawbar or ProtocolAPI
 	Described      bool              // an entry describes it, in place of an adapter
 	Documented     string            // URL of the document that the adapter follows; set if it was never exercised with the agent's program
 	New            func() Adapter
@@ -45,10 +45,14 @@ const ProtocolExternal = "external"
 // ProtocolDrawbar is the Descriptor.Protocol of an agent behind another Drawbar.
 const ProtocolDrawbar = "Drawbar"
 
+// ProtocolAPI is the Descriptor.Protocol of a model API, which has no program.
+const ProtocolAPI = "API"
+
 // NotExercised describes an agent whose adapter follows documents, see Descriptor.Documented.
 const NotExercised = "documented, not exercised"
 
-// Kind describes how an agent is reached: "own adapter", "over ACP", "over Drawbar", "external adapter", "described entry", or NotExercised.
+// Kind describes how an agent is reached: "own adapter", "over ACP", "over Drawbar", "external adapter", "model API",
+// "described entry", or NotExercised.
 func (d Descriptor) Kind() string {
 	switch {
 	case d.Documented != "":
@@ -57,6 +61,8 @@ func (d Descriptor) Kind() string {
 		return "described entry"
 	case d.Protocol == ProtocolExternal:
 		return "external adapter"
+	case d.Protocol == ProtocolAPI:
+		return "model API"
 	case d.Protocol != "":
 		return "over " + d.Protocol
 	}

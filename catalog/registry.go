@@ -304,7 +304,7 @@ func (r *Registry) List() []Info {
 
 // Listed is List without the agents that have no adapter of their own and whose program is not on PATH. It starts nothing.
 func (r *Registry) Listed() []Info {
-	return slices.DeleteFunc(r.List(), func(i Info) bool { return i.Protocol != "" && !r.present(i.Command) })
+	return slices.DeleteFunc(r.List(), func(i Info) bool { return i.Protocol != "" && i.Protocol != adapter.ProtocolAPI && !r.present(i.Command) })
 }
 
 func (r *Registry) present(command string) bool {
@@ -431,7 +431,7 @@ func (r *Registry) unknown(name string) error {
 	}
 	var open []string // agents that take any program
 	for _, other := range slices.Sorted(maps.Keys(r.agents)) {
-		if r.agents[other].descriptor.Command == "" {
+		if d := r.agents[other].descriptor; d.Command == "" && d.Protocol != adapter.ProtocolAPI {
 			open = append(open, fmt.Sprintf("drawbar run %s \"what to do\" -- COMMAND [ARGS...]", other))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/config"
@@ -103,6 +104,11 @@ func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (catal
 		return catalog.Entry{}, nil, err
 	}
 	named := len(args) > 0 && !strings.ContainsAny(args[0], " \t\n")
+	if named {
+		if args, err = f.splitModel(client, cmd, args); err != nil {
+			return catalog.Entry{}, nil, err
+		}
+	}
 	if named && f.flags("profile") == "" {
 		e, err := client.Adapters().Get(args[0])
 		return e, args, err
@@ -130,6 +136,24 @@ func (f *RequestFlags) Agent(app *App, cmd *cobra.Command, args []string) (catal
 	}
 	e, err := client.Adapters().Get(name)
 	return e, append([]string{name}, args...), err
+}
+
+// splitModel splits AGENT/MODEL at the first slash, which no agent's name contains, and sets --model.
+func (f *RequestFlags) splitModel(client *drawbar.Client, cmd *cobra.Command, args []string) ([]string, error) {
+	name, model, ok := strings.Cut(args[0], "/")
+	if !ok || name == "" || model == "" {
+		return args, nil
+	}
+	if _, err := client.Adapters().Get(name); err != nil {
+		return args, nil //nolint:nilerr // the caller reports the whole word
+	}
+	if given := f.flags("model"); given != "" && given != model {
+		return nil, Usage("two models are given: %s in %s, and --model %s", model, args[0], given)
+	}
+	if err := cmd.Flags().Set("model", model); err != nil {
+		return nil, err
+	}
+	return append([]string{name}, args[1:]...), nil
 }
 
 // profile returns the profile for a run of an agent, empty if none is chosen.

@@ -176,8 +176,14 @@ func (s *stand) limit(o *options) error {
 			adaptertest.Malformed: "an installed agent does not break its own format on request",
 			adaptertest.Stubborn:  "an installed agent does not ignore signals on request",
 		}
-		if r.RedirectModel("http://127.0.0.1", s.dir).Clarify == nil {
+		to := r.RedirectModel("http://127.0.0.1", s.dir)
+		if to.Clarify == nil {
 			s.cannot[adaptertest.Clarify] = "its model has no call that asks a question"
+		}
+		if to.Shell == nil {
+			for _, sc := range []adaptertest.Scenario{adaptertest.Approval, adaptertest.Steps} {
+				s.cannot[sc] = "its model has no tool that runs a command"
+			}
 		}
 		return nil
 	case s.about.Protocol == adapter.ProtocolDrawbar:

@@ -1,0 +1,39 @@
+// Package anthropic is the adapter of Anthropic's Messages API, for whoever has a key and no agent.
+package anthropic
+
+import (
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
+	"github.com/drawbar/drawbar/execution"
+)
+
+func init() { adapter.Register(Descriptor) }
+
+func spec() modelapi.Spec {
+	return modelapi.Spec{
+		Name: "anthropic", Title: "the Anthropic API", Wire: wire{},
+		Base: "https://api.anthropic.com", BaseVars: []string{"ANTHROPIC_BASE_URL"}, KeyVars: []string{"ANTHROPIC_API_KEY"},
+		KeyPage: "https://console.anthropic.com/settings/keys", Default: "claude-sonnet-5-5",
+		// Claude Code takes an address with or without the version.
+		Root: func(base string) string { return strings.TrimSuffix(strings.TrimSuffix(base, "/"), "/v1") },
+		Capabilities: func(c *execution.Capabilities) {
+			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
+			c.Agent.ThinkingBudgetTokens = true
+		},
+		Redirect: func(baseURL string) adapter.Redirect {
+			return adapter.Redirect{Env: map[string]string{"ANTHROPIC_BASE_URL": baseURL, "ANTHROPIC_API_KEY": "dummy-key"}}
+		},
+	}
+}
+
+// Descriptor describes the adapter. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	models := vendormodel.Of("anthropic")
+	for i := range models {
+		models[i].Protocol = execution.ProtocolMessages
+	}
+	return spec().Descriptor(adapter.Descriptor{DisplayName: "Anthropic API", Models: models, Docs: "https://docs.anthropic.com/en/api/messages"})
+}

@@ -1,0 +1,12 @@
+package anthropic
+
+import (
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter/kit/modelapi/modelapitest"
+	"github.com/drawbar/drawbar/execution"
+)
+
+func TestWire(t *testing.T) { modelapitest.Golden(t, spec(), func(req *execution.Request) { req.Run.TopK = 3 }) }
+
+func FuzzStream(f *testing.F) { modelapitest.Fuzz(f, spec()) }

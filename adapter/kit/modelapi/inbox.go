@@ -1,0 +1,102 @@
+package modelapi
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// errInterrupted is the cause that ends a turn's context.
+var errInterrupted = errors.New("the turn was interrupted")
+
+// inbox receives the run's commands on a goroutine of its own, so that an interrupt reaches a turn that waits for the service.
+// It is safe for concurrent use.
+type inbox struct {
+	wake chan struct{} // has an element after a change
+
+	mu        sync.Mutex // guards the rest
+	messages  []execution.Say
+	answers   map[execution.QuestionID]execution.Decision
+	ended     bool
+	interrupt context.CancelCauseFunc // of the running turn; nil between turns
+}
+
+// listen receives commands until there are no more.
+func (b *inbox) listen(ctx context.Context, in adapter.Inbox) {
+	for {
+		cmd, err := in.Receive(ctx)
+		b.mu.Lock()
+		switch cmd := cmd.(type) {
+		case execution.Say:
+			b.messages = append(b.messages, cmd)
+		case execution.Answer:
+			b.answers[cmd.ID] = cmd.Decision
+		case execution.Interrupt:
+			if b.interrupt != nil {
+				b.interrupt(errInterrupted)
+			}
+		case execution.EndInput:
+			b.ended = true
+		}
+		b.ended = b.ended || err != nil
+		b.mu.Unlock()
+		select {
+		case b.wake <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// begin makes interrupt the way to end the running turn; nil ends the turn.
+func (b *inbox) begin(interrupt context.CancelCauseFunc) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.interrupt = interrupt
+}
+
+// next waits for the next message; false if none will come.
+func (b *inbox) next(ctx context.Context) (execution.Say, bool) {
+	for {
+		b.mu.Lock()
+		if len(b.messages) > 0 {
+			say := b.messages[0]
+			b.messages = b.messages[1:]
+			b.mu.Unlock()
+			return say, true
+		}
+		ended := b.ended
+		b.mu.Unlock()
+		if ended || !b.wait(ctx) {
+			return execution.Say{}, false
+		}
+	}
+}
+
+// answer waits for the answer to a question; false if the turn ends before it.
+func (b *inbox) answer(ctx context.Context, id execution.QuestionID) (execution.Decision, bool) {
+	for {
+		b.mu.Lock()
+		d, ok := b.answers[id]
+		delete(b.answers, id)
+		b.mu.Unlock()
+		if ok || !b.wait(ctx) {
+			return d, ok
+		}
+	}
+}
+
+// wait waits for a change; false if ctx ended first.
+func (b *inbox) wait(ctx context.Context) bool {
+	select {
+	case <-b.wake:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,46 @@
+// Package ollama is the adapter of Ollama, a server of models on this machine, over the chat completions that it speaks besides its
+// own format.
+package ollama
+
+import (
+	"strings"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/modelapi/chat"
+	"github.com/drawbar/drawbar/execution"
+)
+
+func init() { adapter.Register(Descriptor) }
+
+func spec() modelapi.Spec {
+	return modelapi.Spec{
+		Name: "ollama", Title: "Ollama", Wire: chat.Wire{},
+		Base: "http://127.0.0.1:11434/v1", BaseVars: []string{"OLLAMA_HOST"}, KeyVars: []string{"OLLAMA_API_KEY"}, Keyless: true, NoTopK: true,
+		Root: root,
+		Capabilities: func(c *execution.Capabilities) {
+			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh}
+			c.Agent.FileAttachments = false
+			c.Notes = append(c.Notes, "what a model can do depends on the model: drawbar run ollama/MODEL")
+		},
+		Redirect: func(baseURL string) adapter.Redirect {
+			return adapter.Redirect{Env: map[string]string{"OLLAMA_HOST": baseURL}, Model: "scripted-model"}
+		},
+	}
+}
+
+// root completes OLLAMA_HOST, which may lack the scheme and the port (https://docs.ollama.com/faq), and has no path.
+func root(host string) string {
+	if !strings.Contains(host, "://") {
+		if !strings.Contains(strings.TrimPrefix(host, "["), ":") {
+			host += ":11434"
+		}
+		host = "http://" + host
+	}
+	return strings.TrimSuffix(host, "/") + "/v1"
+}
+
+// Descriptor describes the adapter. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	return spec().Descriptor(adapter.Descriptor{DisplayName: "Ollama", Docs: "https://docs.ollama.com/api"})
+}

@@ -1,0 +1,34 @@
+// Package openai is the adapter of OpenAI's Responses API, for whoever has a key and no agent.
+package openai
+
+import (
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
+	"github.com/drawbar/drawbar/execution"
+)
+
+func init() { adapter.Register(Descriptor) }
+
+func spec() modelapi.Spec {
+	return modelapi.Spec{
+		Name: "openai", Title: "the OpenAI API", Wire: wire{},
+		Base: "https://api.openai.com/v1", BaseVars: []string{"OPENAI_BASE_URL"}, KeyVars: []string{"OPENAI_API_KEY"},
+		KeyPage: "https://platform.openai.com/api-keys", Default: "gpt-5.4", NoTopK: true,
+		Capabilities: func(c *execution.Capabilities) {
+			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
+		},
+		Redirect: func(baseURL string) adapter.Redirect {
+			return adapter.Redirect{Env: map[string]string{"OPENAI_BASE_URL": baseURL + "/v1", "OPENAI_API_KEY": "dummy-key"}}
+		},
+	}
+}
+
+// Descriptor describes the adapter. Every call returns a fresh copy.
+func Descriptor() adapter.Descriptor {
+	models := vendormodel.Of("openai")
+	for i := range models {
+		models[i].Protocol = execution.ProtocolResponses
+	}
+	return spec().Descriptor(adapter.Descriptor{DisplayName: "OpenAI API", Models: models, Docs: "https://platform.openai.com/docs/api-reference/responses"})
+}
