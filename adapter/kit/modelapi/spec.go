@@ -189,7 +189,7 @@ func (a *Adapter) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthStat
 	case name != "":
 		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: name + " is set"}
 	case a.spec.Keyless:
-		return adapter.AuthState{Status: adapter.Authenticated, Method: "none"}
+		return adapter.AuthState{Status: adapter.AuthUnknown, Details: a.spec.Title + " needs no key"}
 	}
 	return adapter.AuthState{Status: adapter.Unauthenticated, Details: a.keyHint()}
 }

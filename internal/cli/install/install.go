@@ -104,7 +104,10 @@ func one(ctx context.Context, do change, name string, o adapter.InstallOptions, 
 func installable(ctx context.Context, r *catalog.Registry, verb string) ([]string, error) {
 	var names []string
 	for _, i := range r.Installed(ctx) {
-		// Agents without an install method, such as acp, are skipped.
+		// Agents without a program or an install method, such as acp, are skipped.
+		if e, err := r.Get(i.Agent); err == nil && e.Descriptor.Command == "" {
+			continue
+		}
 		methods, err := r.InstallInstructions(i.Agent, "")
 		if err != nil {
 			return nil, err
