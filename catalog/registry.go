@@ -304,7 +304,9 @@ func (r *Registry) List() []Info {
 
 // Listed is List without the agents that have no adapter of their own and whose program is not on PATH. It starts nothing.
 func (r *Registry) Listed() []Info {
-	return slices.DeleteFunc(r.List(), func(i Info) bool { return i.Protocol != "" && i.Protocol != adapter.ProtocolAPI && !r.present(i.Command) })
+	return slices.DeleteFunc(r.List(), func(i Info) bool {
+		return i.Protocol != "" && i.Protocol != adapter.ProtocolAPI && !r.present(i.Command)
+	})
 }
 
 func (r *Registry) present(command string) bool {

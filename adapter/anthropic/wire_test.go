@@ -7,6 +7,8 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-func TestWire(t *testing.T) { modelapitest.Golden(t, spec(), func(req *execution.Request) { req.Run.TopK = 3 }) }
+func TestWire(t *testing.T) {
+	modelapitest.Golden(t, spec(), func(req *execution.Request) { req.Run.TopK = 3 })
+}
 
 func FuzzStream(f *testing.F) { modelapitest.Fuzz(f, spec()) }

@@ -7,6 +7,10 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-func TestWire(t *testing.T) { modelapitest.Golden(t, spec(), func(req *execution.Request) { req.Message.Attachments = append(req.Message.Attachments[:1], req.Message.Attachments[2]) }) }
+func TestWire(t *testing.T) {
+	modelapitest.Golden(t, spec(), func(req *execution.Request) {
+		req.Message.Attachments = append(req.Message.Attachments[:1], req.Message.Attachments[2])
+	})
+}
 
 func FuzzStream(f *testing.F) { modelapitest.Fuzz(f, spec()) }
