@@ -64,7 +64,7 @@ func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer := s.answers[min(len(s.sent), len(s.answers)-1)]
 	s.sent = append(s.sent, sent{r.URL.String(), header, body})
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(answer))}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(answer))}, nil
 }
 
 func (s *service) backend(spec modelapi.Spec) agent.Backend {
