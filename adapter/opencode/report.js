@@ -1,6 +1,6 @@
 // Loaded by Drawbar for one run: states on standard error what OpenCode leaves out of the protocol: what each model call used,
 // why it failed, and that it is tried again. It refuses what a sub-agent asks, because the protocol's client never hears of it and the
-// run would wait for ever.
+// run would never end.
 //
 // OpenCode installs the types of plugins before it loads one. That must not take minutes where there is no network, so Drawbar sets
 // limits for npm, which the commands of the run do not inherit.

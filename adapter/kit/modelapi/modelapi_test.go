@@ -150,7 +150,7 @@ func (h served) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// answers is a service in memory: its answers in order, the last one for ever.
+// answers is a service in memory: it gives its answers in order and repeats the last one.
 type answers struct {
 	list  []func() *http.Response
 	mu    sync.Mutex
@@ -202,7 +202,7 @@ func TestRetries(t *testing.T) {
 	}{
 		{"once", []func() *http.Response{good}, 1, "", 0},
 		{"a server error", []func() *http.Response{fails(500), fails(503), good}, 3, "", 0},
-		{"server errors for ever", []func() *http.Response{fails(500)}, 5, execution.CodeProvider, 0},
+		{"repeated server errors", []func() *http.Response{fails(500)}, 5, execution.CodeProvider, 0},
 		{"the network", []func() *http.Response{func() *http.Response { return nil }, good}, 2, "", 0},
 		{"a rate limit", []func() *http.Response{fails(429, "Retry-After", "7"), good}, 2, "", 7 * time.Second},
 		{"a rate limit in milliseconds", []func() *http.Response{fails(429, "Retry-After-Ms", "1500"), good}, 2, "", 1500 * time.Millisecond},
