@@ -31,6 +31,10 @@ func IsAgent(args []string, getenv func(string) string) bool {
 // Agent runs the demo's agent. It uses Claude Code's one-shot and two-way formats on its streams and the Anthropic Messages API with
 // its model. It reads and edits files and runs commands. It asks before it changes a file, and refuses the change in one-shot mode.
 func Agent(ctx context.Context, args []string, in io.Reader, out io.Writer, getenv func(string) string) int {
+	if slices.Contains(args, "--version") { // asked for in a run that lasts; a version would be compared with Claude Code's
+		fmt.Fprintln(out, "the demo's stand-in for Claude Code")
+		return 0
+	}
 	cwd, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
