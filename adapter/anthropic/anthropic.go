@@ -15,7 +15,7 @@ func init() { adapter.Register(Descriptor) }
 func spec() modelapi.Spec {
 	return modelapi.Spec{
 		Name: "anthropic", Title: "the Anthropic API", Wire: wire{},
-		Base: "https://api.anthropic.com", BaseVars: []string{"ANTHROPIC_BASE_URL"}, KeyVars: []string{"ANTHROPIC_API_KEY"},
+		Base: vendormodel.Address("anthropic"), BaseVars: []string{"ANTHROPIC_BASE_URL"}, KeyVars: []string{"ANTHROPIC_API_KEY"},
 		KeyPage: "https://console.anthropic.com/settings/keys", Default: "claude-sonnet-5-5",
 		// Claude Code takes an address with or without the version.
 		Root: func(base string) string { return strings.TrimSuffix(strings.TrimSuffix(base, "/"), "/v1") },

@@ -13,7 +13,7 @@ func init() { adapter.Register(Descriptor) }
 func spec() modelapi.Spec {
 	return modelapi.Spec{
 		Name: "google", Title: "the Gemini API", Wire: wire{},
-		Base: "https://generativelanguage.googleapis.com", BaseVars: []string{"GOOGLE_GEMINI_BASE_URL"}, KeyVars: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+		Base: vendormodel.Address("google"), BaseVars: []string{"GOOGLE_GEMINI_BASE_URL"}, KeyVars: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
 		KeyPage: "https://aistudio.google.com/apikey", Default: "gemini-3.5-flash",
 		Capabilities: func(c *execution.Capabilities) {
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh}

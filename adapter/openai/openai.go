@@ -13,7 +13,7 @@ func init() { adapter.Register(Descriptor) }
 func spec() modelapi.Spec {
 	return modelapi.Spec{
 		Name: "openai", Title: "the OpenAI API", Wire: wire{},
-		Base: "https://api.openai.com/v1", BaseVars: []string{"OPENAI_BASE_URL"}, KeyVars: []string{"OPENAI_API_KEY"},
+		Base: vendormodel.Address("openai"), BaseVars: []string{"OPENAI_BASE_URL"}, KeyVars: []string{"OPENAI_API_KEY"},
 		KeyPage: "https://platform.openai.com/api-keys", Default: "gpt-5.4", NoTopK: true,
 		Capabilities: func(c *execution.Capabilities) {
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}

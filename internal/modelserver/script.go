@@ -123,12 +123,12 @@ func (m *match) fits(r *request) bool {
 		return true
 	}
 	return strings.Contains(r.last, m.contains) && strings.Contains(r.system, m.system) &&
-		(m.model == "" || wildcard(m.model, r.model))
+		(m.model == "" || wildcard(m.model, r.model, "*"))
 }
 
-// wildcard reports whether name matches pattern, in which * stands for any text.
-func wildcard(pattern, name string) bool {
-	parts := strings.Split(pattern, "*")
+// wildcard reports whether name matches pattern, in which star stands for any text.
+func wildcard(pattern, name, star string) bool {
+	parts := strings.Split(pattern, star)
 	if len(parts) == 1 {
 		return pattern == name
 	}

@@ -388,7 +388,7 @@ func TestWildcard(t *testing.T) {
 		{"a", "a", true}, {"a", "ab", false}, {"a*", "ab", true}, {"*b", "ab", true}, {"*", "", true}, {"a*c*e", "abcde", true},
 		{"a*c*e", "abde", false}, {"*opus*", "claude-opus-4[1m]", true}, {"ab*b", "ab", false},
 	} {
-		if got := wildcard(tt.pattern, tt.name); got != tt.want {
+		if got := wildcard(tt.pattern, tt.name, "*"); got != tt.want {
 			t.Errorf("wildcard(%q, %q) = %t", tt.pattern, tt.name, got)
 		}
 	}
