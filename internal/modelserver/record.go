@@ -2,6 +2,7 @@ package modelserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,25 +152,18 @@ func (c *Recorder) skipped(x *exchange, err error) {
 	c.opts.Logger.Warn("not recorded: "+err.Error(), "request", x.http.Method+" "+x.http.URL.Path)
 }
 
-// upstream returns the root of the API that a request is for, nil if that is unknown.
+// upstream returns the root of the API that a request is for, nil if that is unknown: a key must not go to another vendor.
 func (c *Recorder) upstream(x *exchange) *url.URL {
-	if x.end != endUnknown || x.http.Header.Get("Anthropic-Version") != "" || x.http.Header.Get("X-Goog-Api-Key") != "" {
-		if u := c.opts.Upstreams[wireOf(x)]; u != nil {
-			return u
+	wire := x.request.wire
+	if x.end == endUnknown { // the path says nothing
+		switch wire = ""; {
+		case x.http.Header.Get("Anthropic-Version") != "":
+			wire = WireAnthropic
+		case x.http.Header.Get("X-Goog-Api-Key") != "":
+			wire = WireGemini
 		}
 	}
-	return c.opts.Upstreams[""]
-}
-
-// wireOf returns the wire of a request, for a path of no wire by its headers: a key must not go to another vendor.
-func wireOf(x *exchange) Wire {
-	switch {
-	case x.end != endUnknown:
-		return x.request.wire
-	case x.http.Header.Get("Anthropic-Version") != "":
-		return WireAnthropic
-	}
-	return WireGemini
+	return cmp.Or(c.opts.Upstreams[wire], c.opts.Upstreams[""])
 }
 
 // outlive returns a context that ends some time after the client left, so that an answer that was begun is recorded whole, and at

@@ -284,6 +284,9 @@ func TestNoSecretIsRecorded(t *testing.T) {
 			t.Errorf("replay %d: %d %s", i, a.status, a.body)
 		}
 	}
+	if a := do(t, "POST", url+"/v1/messages", strings.Replace(body, "are", "is", 1), "X-Api-Key", key); a.status != 400 || !strings.Contains(a.body, "received") || strings.Contains(a.body, key) {
+		t.Errorf("an unknown request: %d %s", a.status, a.body)
+	}
 }
 
 // TestTheKeyGoesNowhereElse: not to where an upstream redirects to, and not to another vendor.

@@ -69,15 +69,18 @@ func (e *LineError) Unwrap() error { return e.Err }
 var errCutOff = errors.New("it is cut off: no line break ends it; delete this line to use the others, or record again")
 
 // Read reads a whole file. A fault is a *LineError, and nothing is returned then.
-func Read(r io.Reader) ([]Exchange, error) {
-	limited := &io.LimitedReader{R: r, N: MaxFile + 1}
-	lines := bufio.NewReaderSize(limited, 64<<10)
+func Read(r io.Reader) ([]Exchange, error) { return read(r, MaxLine, MaxFile) }
+
+func read(r io.Reader, maxLine int, maxFile int64) ([]Exchange, error) {
+	lines := bufio.NewReaderSize(r, 64<<10)
 	var list []Exchange
+	var size int64
 	for n := 1; ; n++ {
-		line, err := readLine(lines)
+		line, err := readLine(lines, maxLine)
+		size += int64(len(line)) + 1
 		switch {
-		case limited.N <= 0:
-			return nil, &LineError{n, fmt.Errorf("the file has more than %d bytes", MaxFile)}
+		case size > maxFile+1: // a line break at the end does not count
+			return nil, &LineError{n, fmt.Errorf("the file has more than %d bytes", maxFile)}
 		case errors.Is(err, io.EOF) && len(line) == 0:
 			if n == 1 {
 				return nil, &LineError{1, errors.New(`the file is empty; a cassette begins with {"cassette":1}`)}
@@ -104,13 +107,13 @@ func Read(r io.Reader) ([]Exchange, error) {
 }
 
 // readLine returns the next line without its end. io.EOF comes with a line that no line break ends, or with none.
-func readLine(r *bufio.Reader) ([]byte, error) {
+func readLine(r *bufio.Reader, most int) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := r.ReadSlice('\n')
 		line = append(line, part...)
-		if len(line) > MaxLine {
-			return nil, fmt.Errorf("it has more than %d bytes", MaxLine)
+		if len(line) > most {
+			return nil, fmt.Errorf("it has more than %d bytes", most)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue

@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -129,6 +130,54 @@ func TestBadFiles(t *testing.T) {
 	if got, err := Read(strings.NewReader(head + good + "\r\n" + good)); err != nil || len(got) != 2 {
 		t.Errorf("other line ends, and none at the end: %v", err)
 	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	line := bytes.TrimSpace(lineOf(sample))
+	text := head + string(line) + "\n" + string(line) + "\n"
+	for want, tt := range map[string]struct {
+		line int
+		file int64
+	}{
+		"line 2: it has more than 100 bytes":       {100, 1 << 20},
+		"line 3: the file has more than 400 bytes": {1 << 20, 400},
+	} {
+		if _, err := read(strings.NewReader(text), tt.line, tt.file); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if list, err := read(strings.NewReader(text), len(line)+1, int64(len(text))); err != nil || len(list) != 2 {
+		t.Errorf("at the limits: %d, %v", len(list), err)
+	}
+	path := filepath.Join(t.TempDir(), "c")
+	w, err := Create(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.maxFile = int64(len(head) + len(line) + 1)
+	for _, limit := range []int64{int64(len(line)), MaxLine, MaxLine} {
+		w.maxLine = limit
+		err = errors.Join(err, w.Add(sample))
+	}
+	if err == nil || strings.Count(err.Error(), "too much for a cassette") != 2 {
+		t.Errorf("beyond the limits: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != head+string(lineOf(sample)) {
+		t.Errorf("the file has\n%s", got)
+	}
+}
+
+// lineOf is the line of an exchange as a writer writes it.
+func lineOf(x Exchange) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(x)
+	return b.Bytes()
 }
 
 // FuzzRead: no panic, faults have a line, and what was read is written and read the same.

@@ -12,7 +12,8 @@ import (
 
 // Writer appends exchanges to a file. It is safe for concurrent use.
 type Writer struct {
-	path string
+	path             string
+	maxLine, maxFile int64
 
 	mu   sync.Mutex
 	file *os.File
@@ -42,7 +43,7 @@ func Create(path string, add bool) (_ *Writer, err error) {
 	case !info.Mode().IsRegular():
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
 	}
-	w := &Writer{path: path, file: f, size: info.Size()}
+	w := &Writer{path: path, file: f, size: info.Size(), maxLine: MaxLine, maxFile: MaxFile}
 	if info.Size() == 0 {
 		return w, w.write(header{Version})
 	}
@@ -81,7 +82,7 @@ func (w *Writer) write(v any) error {
 		return fmt.Errorf("write %s: %w", w.path, fs.ErrClosed)
 	}
 	size := int64(line.Len())
-	if size > MaxLine || w.size+size > MaxFile {
+	if size > w.maxLine || w.size+size > w.maxFile {
 		return fmt.Errorf("write %s: %d bytes more are too much for a cassette", w.path, size)
 	}
 	n, err := w.file.Write(line.Bytes())
