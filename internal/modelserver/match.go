@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sort"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/drawbar/drawbar/internal/base/secret"
+	"github.com/drawbar/drawbar/internal/base/jsontext"
 	"github.com/drawbar/drawbar/internal/modelserver/cassette"
 )
 
@@ -56,51 +54,12 @@ func prepare(x cassette.Exchange) (*known, error) {
 	return &known{Exchange: x, asked: askedOf(end, r.Method, x.Request.Path, x.Request.Side, q, x.Request.Body)}, nil
 }
 
-// difference is one thing that two requests do not share.
-type difference struct{ what, recorded, received string }
-
-// same compares texts without noise. What was removed as a secret stands for any text: the other machine has other secrets.
-func same(recorded, received string) bool {
-	return recorded == received || strings.Contains(recorded, secret.Mark) && wildcard(recorded, received, secret.Mark)
-}
-
-// text describes the difference, with the places where both begin to differ.
-func (d difference) text() string {
-	from := 0
-	for from < min(len(d.recorded), len(d.received)) && d.recorded[from] == d.received[from] {
-		from++
-	}
-	return fmt.Sprintf("%s: recorded %s, received %s", d.what, excerpt(d.recorded, from), excerpt(d.received, from))
-}
-
-// excerpt quotes a text around an offset.
-func excerpt(text string, at int) string {
-	const before, after = 30, 60
-	if text == "" {
-		return "nothing"
-	}
-	start, end, left, right := 0, len(text), "", ""
-	if at > before {
-		start, left = at-before, "..."
-	}
-	if end-at > after {
-		end, right = at+after, "..."
-	}
-	for start > 0 && !utf8.RuneStart(text[start]) {
-		start--
-	}
-	for end < len(text) && !utf8.RuneStart(text[end]) {
-		end++
-	}
-	return fmt.Sprintf("%s%q%s", left, text[start:end], right)
-}
-
 // differences compares a recorded request with a received one of the same endpoint and wire. strict compares everything but noise;
 // otherwise it is the model, the form of the answer, and what was said: not the system prompt, the tools and the settings.
-func differences(rec, got *asked, strict bool) (list []difference) {
+func differences(rec, got *asked, strict bool) (list []jsontext.Difference) {
 	add := func(what, recorded, received string) {
-		if !same(recorded, received) {
-			list = append(list, difference{what, recorded, received})
+		if !jsontext.Same(recorded, received) {
+			list = append(list, jsontext.Difference{What: what, Recorded: recorded, Received: received})
 		}
 	}
 	a, b := rec.request, got.request
@@ -119,7 +78,8 @@ func differences(rec, got *asked, strict bool) (list []difference) {
 		add("the schema of the answer", canonical(a.schema, ""), canonical(b.schema, ""))
 	}
 	if strict || rec.end == endUnknown {
-		list = append(list, compareJSON(rec, got)...)
+		list = append(list, jsontext.Compare("the body", rec.body, got.body, func(text string) string { return plain(text, rec.dir) },
+			func(text string) string { return plain(text, got.dir) })...)
 	}
 	return list
 }
@@ -143,67 +103,6 @@ func canonical(raw []byte, dir string) string {
 	var v any
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
 		return plain(string(raw), dir)
-	}
-	return plain(string(marshal([]any{v})), dir)
-}
-
-// compareJSON compares two bodies value by value.
-func compareJSON(rec, got *asked) (list []difference) {
-	var a, b any
-	if json.Unmarshal(rec.body, &a) != nil || json.Unmarshal(got.body, &b) != nil {
-		if x, y := plain(string(rec.body), rec.dir), plain(string(got.body), got.dir); !same(x, y) {
-			list = append(list, difference{"the body", x, y})
-		}
-		return list
-	}
-	var walk func(path string, a, b any, depth int)
-	walk = func(path string, a, b any, depth int) {
-		switch x := a.(type) {
-		case map[string]any:
-			y, ok := b.(map[string]any)
-			if !ok || depth == deepest {
-				break
-			}
-			keys := map[string]bool{}
-			for k := range x {
-				keys[k] = true
-			}
-			for k := range y {
-				keys[k] = true
-			}
-			sorted := make([]string, 0, len(keys))
-			for k := range keys {
-				sorted = append(sorted, k)
-			}
-			sort.Strings(sorted)
-			for _, k := range sorted {
-				walk(joinPath(path, k), x[k], y[k], depth+1)
-			}
-			return
-		case []any:
-			y, ok := b.([]any)
-			if !ok || depth == deepest || len(x) != len(y) {
-				break
-			}
-			for i := range x {
-				walk(fmt.Sprintf("%s[%d]", path, i), x[i], y[i], depth+1)
-			}
-			return
-		}
-		if s, t := valueText(a, rec.dir), valueText(b, got.dir); !same(s, t) {
-			list = append(list, difference{path, s, t})
-		}
-	}
-	walk("", a, b, 0)
-	return list
-}
-
-func valueText(v any, dir string) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return plain(v, dir)
 	}
 	return plain(string(marshal([]any{v})), dir)
 }

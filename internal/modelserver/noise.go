@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/drawbar/drawbar/internal/base/jsontext"
 	"github.com/drawbar/drawbar/internal/base/lazy"
 )
 
@@ -37,7 +38,9 @@ var noise = []struct {
 }{
 	{"{id}", lazy.Regexp(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)},
 	{"{id}", lazy.Regexp(`\b(?:toolu|call|msg|fc|ctc|rs|resp|req|chatcmpl|item|sig|srvtoolu)[-_][A-Za-z0-9_-]{6,}`)},
-	{"{id}", lazy.Regexp(`(?i)\b(?:chunk|session|process|request|task|thread|agent) id:? ?[0-9a-z_-]+`)},
+	{"{id}", lazy.Regexp(`(?i)\b(?:(?:chunk|session|process|request|task|thread|agent|with) id|agentid):? ?[0-9a-z_-]+`)},
+	{"{id}", lazy.Regexp(`(?i)\bp(?:g?id|gid)s?\b[:= ]+\d+|\boriginal token count: \d+`)},
+	{"{id}", lazy.Regexp(`\[[\w./-]+ (?:\(root-commit\) )?[0-9a-f]{7,12}\]`)}, // a commit that git made
 	{"{id}", lazy.Regexp(`\b(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})\b`)},
 	{"{date}", lazy.Regexp(`\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d|UTC))?)?`)},
 	{"{date}", lazy.Regexp(`(?i)\b(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? )?` +
@@ -54,7 +57,7 @@ var noise = []struct {
 
 // plain returns a text without noise. dir is the working directory, or empty.
 func plain(text, dir string) string {
-	text = replaceDir(text, dir, "{dir}")
+	text = jsontext.ReplacePath(text, dir, "{dir}")
 	for _, n := range noise {
 		text = n.find().ReplaceAllString(text, n.word)
 	}
@@ -82,36 +85,4 @@ func dirOf(texts ...string) string {
 		}
 	}
 	return ""
-}
-
-// replaceDir replaces a directory where it is not a part of a longer name.
-func replaceDir(text, dir, with string) string {
-	if dir == "" || !strings.Contains(text, dir) {
-		return text
-	}
-	var b strings.Builder
-	rest, before := text, byte(0)
-	for {
-		i := strings.Index(rest, dir)
-		if i < 0 {
-			b.WriteString(rest)
-			return b.String()
-		}
-		if i > 0 {
-			before = rest[i-1]
-		}
-		b.WriteString(rest[:i])
-		rest = rest[i+len(dir):]
-		if nameByte(before) || len(rest) > 0 && nameByte(rest[0]) {
-			b.WriteString(dir)
-		} else {
-			b.WriteString(with)
-		}
-		before = dir[len(dir)-1]
-	}
-}
-
-// nameByte reports whether a byte continues the name of a file.
-func nameByte(c byte) bool {
-	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

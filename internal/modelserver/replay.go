@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/drawbar/drawbar/internal/base/jsontext"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/modelserver/cassette"
 )
@@ -100,8 +101,8 @@ func (p *Replayer) answer(x *exchange, body []byte) {
 	if rec.asked.dir != "" && got.dir != "" && rec.asked.dir != got.dir {
 		before, after := rec.asked.dir, got.dir
 		a.Rewrite(func(text string) string {
-			if text = replaceDir(text, before, after); escaped(before) != before { // as the input of a tool has it
-				text = replaceDir(text, escaped(before), escaped(after))
+			if text = jsontext.ReplacePath(text, before, after); escaped(before) != before { // as the input of a tool has it
+				text = jsontext.ReplacePath(text, escaped(before), escaped(after))
 			}
 			return text
 		})
@@ -159,7 +160,7 @@ func (a *asked) comparable(b *asked) bool {
 // explain says what differs from the nearest recorded request.
 func (p *Replayer) explain(got *asked) string {
 	var nearest *known
-	var diffs []difference
+	var diffs []jsontext.Difference
 	best := -1
 	for _, r := range p.list {
 		if !r.asked.comparable(got) {
@@ -176,19 +177,14 @@ func (p *Replayer) explain(got *asked) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "model replay: no recorded request is the same; the nearest one is in line %d of %s", nearest.Line, p.name)
-	const most = 3
-	for i, d := range diffs {
-		if i == most {
-			fmt.Fprintf(&b, "; and %d more", len(diffs)-most)
-			break
-		}
-		b.WriteString("; " + d.text())
+	for _, d := range jsontext.Describe(diffs) {
+		b.WriteString("; " + d)
 	}
 	return b.String() + advice
 }
 
 // nearness is greater for a request that shares more.
-func nearness(r *known, got *asked, list []difference) int {
+func nearness(r *known, got *asked, list []jsontext.Difference) int {
 	near := 0
 	if r.asked.side == got.side {
 		near += 1 << 40

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/drawbar/drawbar/internal/base/jsontext"
 	"github.com/drawbar/drawbar/internal/modelserver/cassette"
 )
 
@@ -41,7 +42,7 @@ func TestNoise(t *testing.T) {
 		`{"type":"text","text":"Primary working directory: /home/dev/proj\nOS: Linux"}],"tools":[{"name":"Read"}],"messages":[` +
 		`{"role":"user","content":[{"type":"text","text":"<system-reminder>\nDate: 2026-11-26\n# CLAUDE.md\nbe brief</system-reminder>"},{"type":"text","text":"read /home/dev/proj/a.txt"}]},` +
 		`{"role":"assistant","content":[{"type":"tool_use","id":"toolu_01AAAAAAAA","name":"Read","input":{"file_path":"/home/dev/proj/a.txt"}}]},` +
-		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_01AAAAAAAA","content":"-rw-r--r-- 1 dev dev 5 Nov 26 02:28 /home/dev/proj/a.txt\nok in 0.012s at 127.0.0.1:4111"}]}]}`
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_01AAAAAAAA","content":"-rw-r--r-- 1 dev dev 5 Nov 26 02:28 /home/dev/proj/a.txt\nok in 0.012s at 127.0.0.1:4111, pid 4711, [main 1a2b3c4], with ID: b1"}]}]}`
 	const codex = `{"model":"m","stream":true,"instructions":"You are Codex","input":[` +
 		`{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>\n  <cwd>/home/dev/proj</cwd>\n  <current_date>2026-11-20</current_date></environment_context>"}]},` +
 		`{"type":"message","role":"user","content":[{"type":"input_text","text":"list /home/dev/proj"}]},` +
@@ -63,6 +64,9 @@ func TestNoise(t *testing.T) {
 				{"2026-11-26", "2027-01-02"},
 				{"Nov 26 02:28", "Jan  2 2027"},
 				{"0.012s", "1.4s"},
+				{"pid 4711", "pid 12"},
+				{"[main 1a2b3c4]", "[main 5d6e7f8]"},
+				{"with ID: b1", "with ID: c2"},
 				{":4111", ":59999"},
 				{"/home/dev/proj", "/tmp/TestX123/001/work"},
 				{"/home/dev/proj", "/Users/ci/work"},
@@ -147,7 +151,7 @@ func TestStrict(t *testing.T) {
 		{"Be kind", "Be brief", `system: recorded \"Be kind. Today is {date}.\", received \"Be brief. Today is {date}.\"`},
 		{`"name":"Read"`, `"name":"Write"`, `tools[0].name: recorded \"Read\", received \"Write\"`},
 		{`{"name":"Read"}`, `{"name":"Read"},{"name":"Write"}`, `tools: recorded`},
-		{`"max_tokens":10,`, ``, `max_tokens: recorded \"[10]\", received nothing`},
+		{`"max_tokens":10,`, ``, `max_tokens: recorded \"10\", received nothing`},
 		{"2026-11-26", "2026-11-27", ""},
 		{`{"user_id":"a"}`, `{"user_id":"b"}`, ""},
 	} {
@@ -366,6 +370,6 @@ func FuzzReplayed(f *testing.F) {
 			t.Errorf("%s differs from itself: %+v", body, list)
 		}
 		said(extra, dirOf(extra))
-		difference{"x", body, extra}.text()
+		_ = jsontext.Difference{What: "x", Recorded: body, Received: extra}.String()
 	})
 }

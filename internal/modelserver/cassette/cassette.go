@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/internal/base/exactjson"
+	"github.com/drawbar/drawbar/internal/base/jsontext"
 )
 
 // Version is the version of the format that this package writes, and the only one it reads.
@@ -47,6 +48,16 @@ type Answer struct {
 	Text   string            `json:"text,omitempty"`
 	Base64 []byte            `json:"base64,omitempty"`
 	Cut    bool              `json:"cut,omitempty"`
+}
+
+// Rewrite applies change to the texts of an answer: to every string in its JSON, and to texts that a stream delivers in
+// fragments, which are joined for it.
+func (a *Answer) Rewrite(change func(string) string) {
+	if a.JSON != nil {
+		a.JSON = jsontext.Rewrite(a.JSON, change)
+	}
+	a.Text = change(a.Text)
+	a.Stream = jsontext.RewriteStream(a.Stream, change)
 }
 
 type header struct {

@@ -1,4 +1,4 @@
-package cassette
+package jsontext
 
 import (
 	"encoding/json"
@@ -44,14 +44,13 @@ func TestRewriteStream(t *testing.T) {
 		{"nothing to do", []string{event(`{"a" : "\u0041"}`), ": ping\n\n", "data: x\ndata: y\n\n"}, []string{event(`{"a" : "\u0041"}`), ": ping\n\n", "data: x\ndata: y\n\n"}},
 		{"no JSON", []string{"data: /old/dir\n\n"}, []string{"data: /n\n\n"}},
 	} {
-		if got := rewriteStream(tt.in, change); !slices.Equal(got, tt.want) {
+		if got := RewriteStream(tt.in, change); !slices.Equal(got, tt.want) {
 			t.Errorf("%s:\ngot  %q\nwant %q", tt.name, got, tt.want)
 		}
 	}
-	a := Answer{JSON: json.RawMessage(`{"/old/dir":["/old/dir",{"x":"/old/dir/\"y\""},1]}`), Text: "/old/dir"}
-	a.Rewrite(change)
-	if got := string(a.JSON); got != `{"/old/dir":["/n",{"x":"/n/\"y\""},1]}` || a.Text != "/n" {
-		t.Errorf("%s, %q", got, a.Text)
+	in := `{"/old/dir":["/old/dir",{"x":"/old/dir/\"y\""},1]}`
+	if got := string(Rewrite([]byte(in), change)); got != `{"/old/dir":["/n",{"x":"/n/\"y\""},1]}` {
+		t.Error(got)
 	}
 }
 
@@ -67,11 +66,11 @@ func FuzzRewrite(f *testing.F) {
 		i, j := min(int(a), len(runes)), min(int(a)+int(b), len(runes))
 		var pieces []string
 		for _, part := range []string{string(runes[:i]), string(runes[i:j]), string(runes[j:])} {
-			pieces = append(pieces, `data: {"index":0,"t":`+string(quote(part))+"}\n\n")
+			pieces = append(pieces, `data: {"index":0,"t":`+string(encode(part))+"}\n\n")
 		}
 		change := func(s string) string { return strings.ReplaceAll(s, "/old/dir", "<>") }
 		var got strings.Builder
-		for _, piece := range rewriteStream(pieces, change) {
+		for _, piece := range RewriteStream(pieces, change) {
 			start, end, ok := dataOf(piece)
 			var v struct{ T string }
 			if err := json.Unmarshal([]byte(piece[start:end]), &v); err != nil || !ok {

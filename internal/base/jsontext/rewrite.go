@@ -1,4 +1,4 @@
-package cassette
+package jsontext
 
 import (
 	"bytes"
@@ -8,18 +8,8 @@ import (
 	"strings"
 )
 
-// Rewrite applies change to the texts of an answer: to every string in its JSON, and to texts that a stream delivers in
-// fragments, which are joined for it. Where nothing changes the bytes stay.
-func (a *Answer) Rewrite(change func(string) string) {
-	if a.JSON != nil {
-		a.JSON = RewriteJSON(a.JSON, change)
-	}
-	a.Text = change(a.Text)
-	a.Stream = rewriteStream(a.Stream, change)
-}
-
-// RewriteJSON applies change to every string of valid JSON that is no key.
-func RewriteJSON(raw []byte, change func(string) string) []byte {
+// Rewrite applies change to every string of valid JSON that is no key. Where nothing changes the bytes stay.
+func Rewrite(raw []byte, change func(string) string) []byte {
 	return mapStrings(raw, func(_, text string) string { return change(text) })
 }
 
@@ -30,10 +20,10 @@ type fragment struct {
 	text  string
 }
 
-// rewriteStream rewrites an event stream. A text that is split over events is found as the strings that stand at the same place
-// of events with the same indexes, as all wires of model APIs have it: its new form is put into the first of them that it
-// concerns.
-func rewriteStream(pieces []string, change func(string) string) []string {
+// RewriteStream rewrites the pieces of a stream: server-sent events, or lines of JSON. Where nothing changes the bytes stay. A text that is split over events is found as the strings that stand at the same place
+// of events with the same indexes and types, as all wires of model APIs have it: its new form is put into the first of them that
+// it concerns. Pieces that are no JSON are changed as they are.
+func RewriteStream(pieces []string, change func(string) string) []string {
 	out := slices.Clone(pieces)
 	texts := map[string][]fragment{}
 	var order []string
@@ -144,7 +134,7 @@ func dataOf(piece string) (start, end int, ok bool) {
 // indexes returns the values of the members of an event that number the parts of an answer.
 func indexes(data []byte) string {
 	var b strings.Builder
-	walk(data, func(path string, token []byte) {
+	scan(data, func(path string, token []byte) {
 		if (strings.HasSuffix(path, "index") || strings.HasSuffix(path, ".type")) && len(token) < 100 {
 			b.WriteByte(' ')
 			b.Write(token)
@@ -157,13 +147,13 @@ func indexes(data []byte) string {
 func mapStrings(raw []byte, fn func(path, text string) string) []byte {
 	var out []byte
 	done := 0
-	walk(raw, nil, func(path string, start, end int) {
+	scan(raw, nil, func(path string, start, end int) {
 		var text string
 		if json.Unmarshal(raw[start:end], &text) != nil {
 			return
 		}
 		if fresh := fn(path, text); fresh != text {
-			out = append(append(out, raw[done:start]...), quote(fresh)...)
+			out = append(append(out, raw[done:start]...), encode(fresh)...)
 			done = end
 		}
 	})
@@ -173,16 +163,17 @@ func mapStrings(raw []byte, fn func(path, text string) string) []byte {
 	return append(out, raw[done:]...)
 }
 
-func quote(text string) []byte {
+// encode writes a value that was decoded from JSON, or a string.
+func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string
+	_ = e.Encode(v)
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// walk reads the scalars of valid JSON with their paths: strings with their position, and everything as its token.
-func walk(raw []byte, scalar func(path string, token []byte), text func(path string, start, end int)) {
+// scan reads the scalars of valid JSON with their paths: strings with their position, and everything as its token.
+func scan(raw []byte, scalar func(path string, token []byte), text func(path string, start, end int)) {
 	type level struct {
 		list bool
 		path string // of the container
