@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/drawbar/drawbar/internal/base/jsontext"
+	"github.com/drawbar/drawbar/internal/base/linefile"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/modelserver/cassette"
 )
@@ -57,12 +58,12 @@ func OpenReplay(path string, o ReplayOptions) (*Replayer, error) {
 	for _, x := range list {
 		r, err := prepare(x)
 		if err != nil {
-			return nil, &cassette.LineError{Line: x.Line, Err: err}
+			return nil, &linefile.LineError{Line: x.Line, Err: err}
 		}
 		p.list = append(p.list, r)
 	}
 	if len(p.list) == 0 {
-		return nil, &cassette.LineError{Line: 1, Err: fmt.Errorf("nothing is recorded after it")}
+		return nil, &linefile.LineError{Line: 1, Err: fmt.Errorf("nothing is recorded after it")}
 	}
 	return p, nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/internal/base/jsontext"
+	"github.com/drawbar/drawbar/internal/base/linefile"
 	"github.com/drawbar/drawbar/internal/modelserver/cassette"
 )
 
@@ -337,7 +338,7 @@ func TestOpenReplay(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var fault *cassette.LineError
+		var fault *linefile.LineError
 		if _, err := OpenReplay(path, ReplayOptions{}); !errors.As(err, &fault) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
