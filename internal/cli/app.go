@@ -32,6 +32,8 @@ type App struct {
 	Getenv  func(string) string
 	Version string
 
+	Record, Replay string // files of recorded runs, for the client
+
 	JSON    bool // --json
 	NoColor bool // --no-color
 
@@ -56,7 +58,7 @@ func (a *App) Client() (*drawbar.Client, error) {
 		if make == nil {
 			make = drawbar.New
 		}
-		o := drawbar.Options{Logger: a.Logger(), Control: true}
+		o := drawbar.Options{Logger: a.Logger(), Control: true, Record: a.Record, Replay: a.Replay}
 		// Commands that need the configuration report its errors; the others work without it.
 		cfg, err := a.Config(a.Dir())
 		if err != nil {
