@@ -57,12 +57,12 @@ func (d Descriptor) Kind() string {
 	switch {
 	case d.Documented != "":
 		return NotExercised
-	case d.Described:
-		return "described entry"
 	case d.Protocol == ProtocolExternal:
 		return "external adapter"
 	case d.Protocol == ProtocolAPI:
 		return "model API"
+	case d.Described:
+		return "described entry"
 	case d.Protocol != "":
 		return "over " + d.Protocol
 	}

@@ -12,7 +12,8 @@ import (
 
 func init() { adapter.Register(Descriptor) }
 
-func spec() modelapi.Spec {
+// Spec describes the API. Services that speak the same format differ in address, key and name. Every call returns a fresh copy.
+func Spec() modelapi.Spec {
 	return modelapi.Spec{
 		Name: "anthropic", Title: "the Anthropic API", Wire: wire{},
 		Base: "https://api.anthropic.com", BaseVars: []string{"ANTHROPIC_BASE_URL"}, KeyVars: []string{"ANTHROPIC_API_KEY"},
@@ -23,9 +24,6 @@ func spec() modelapi.Spec {
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 			c.Agent.ThinkingBudgetTokens = true
 		},
-		Redirect: func(baseURL string) adapter.Redirect {
-			return adapter.Redirect{Env: map[string]string{"ANTHROPIC_BASE_URL": baseURL, "ANTHROPIC_API_KEY": "dummy-key"}}
-		},
 	}
 }
 
@@ -35,5 +33,5 @@ func Descriptor() adapter.Descriptor {
 	for i := range models {
 		models[i].Protocol = execution.ProtocolMessages
 	}
-	return spec().Descriptor(adapter.Descriptor{DisplayName: "Anthropic API", Models: models, Docs: "https://docs.anthropic.com/en/api/messages"})
+	return Spec().Descriptor(adapter.Descriptor{DisplayName: "Anthropic API", Models: models, Docs: "https://docs.anthropic.com/en/api/messages"})
 }

@@ -10,7 +10,8 @@ import (
 
 func init() { adapter.Register(Descriptor) }
 
-func spec() modelapi.Spec {
+// Spec describes the API. Services that speak the same format differ in address, key and name. Every call returns a fresh copy.
+func Spec() modelapi.Spec {
 	return modelapi.Spec{
 		Name: "openai", Title: "the OpenAI API", Wire: wire{},
 		Base: "https://api.openai.com/v1", BaseVars: []string{"OPENAI_BASE_URL"}, KeyVars: []string{"OPENAI_API_KEY"},
@@ -18,9 +19,7 @@ func spec() modelapi.Spec {
 		Capabilities: func(c *execution.Capabilities) {
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 		},
-		Redirect: func(baseURL string) adapter.Redirect {
-			return adapter.Redirect{Env: map[string]string{"OPENAI_BASE_URL": baseURL + "/v1", "OPENAI_API_KEY": "dummy-key"}}
-		},
+		Scripted: "/v1",
 	}
 }
 
@@ -30,5 +29,5 @@ func Descriptor() adapter.Descriptor {
 	for i := range models {
 		models[i].Protocol = execution.ProtocolResponses
 	}
-	return spec().Descriptor(adapter.Descriptor{DisplayName: "OpenAI API", Models: models, Docs: "https://platform.openai.com/docs/api-reference/responses"})
+	return Spec().Descriptor(adapter.Descriptor{DisplayName: "OpenAI API", Models: models, Docs: "https://platform.openai.com/docs/api-reference/responses"})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"mime"
 	"net/http"
@@ -97,6 +98,7 @@ func (r *run) once(ctx context.Context, reply *Reply) *failure {
 	if header == nil {
 		header = http.Header{}
 	}
+	maps.Copy(header, r.header)
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "text/event-stream")
 	header.Set("User-Agent", "drawbar")
@@ -194,7 +196,7 @@ func (r *run) stated(fault Fault) *failure {
 	f := &failure{after: fault.After, Failure: cliagent.Failure{Code: code, Message: message}}
 	switch code {
 	case execution.CodeAuth:
-		f.Hint = "is the key valid? " + r.spec.KeyPage
+		f.Hint = strings.TrimSpace("is the key valid? " + r.spec.KeyPage)
 	case execution.CodeRateLimited, execution.CodeProvider:
 		f.limit = attempts
 	case execution.CodeParse:
@@ -206,10 +208,10 @@ func (r *run) stated(fault Fault) *failure {
 // clean removes the key from a text of the service.
 func (r *run) clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if r.call.Key == "" {
-		return text
+	for _, secret := range nonEmpty(append([]string{r.call.Key}, r.hidden...)...) {
+		text = strings.ReplaceAll(text, secret, "[REDACTED]")
 	}
-	return strings.ReplaceAll(text, r.call.Key, "[REDACTED]")
+	return text
 }
 
 // contextFull reports whether an error says that the prompt does not fit.

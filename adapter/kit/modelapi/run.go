@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,6 +30,8 @@ type run struct {
 	hooks  adapter.HookHost
 	client *httpcall.Client
 	call   Call
+	header http.Header // further ones
+	hidden []string    // values in it that are secret
 
 	session  string
 	turns    int
@@ -93,15 +96,18 @@ func (r *run) prepare(a *Adapter) (Message, *execution.Error) {
 		return Message{}, err
 	}
 	key, _ := first(getenv, r.spec.KeyVars)
-	if key == "" && !r.spec.Keyless {
+	if key == "" && len(r.spec.KeyVars) > 0 && !r.spec.Keyless {
 		e := execution.Errorf(execution.CodeAuth, "%s needs a key", r.spec.Title)
 		e.Agent = r.spec.Name
-		return Message{}, e.WithHint("%s", a.keyHint())
+		return Message{}, e.WithHint("%s", a.spec.keyHint())
 	}
-	if strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
+	if !printable(key) {
 		e := execution.Errorf(execution.CodeAuth, "the key of %s contains a character that no header can have", r.spec.Title)
 		e.Agent = r.spec.Name
-		return Message{}, e.WithHint("%s", a.keyHint())
+		return Message{}, e.WithHint("%s", a.spec.keyHint())
+	}
+	if r.header, r.hidden, err = r.spec.headers(getenv); err != nil {
+		return Message{}, err
 	}
 	replace, added := cliagent.Instructions(r.req)
 	system := strings.Join(append([]string(nil), nonEmpty(replace, added)...), "\n\n")

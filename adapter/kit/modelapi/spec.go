@@ -28,14 +28,17 @@ type Spec struct {
 	Root     func(base string) string
 	KeyVars  []string // variables with the key, the first one set
 	Keyless  bool     // works without a key
-	KeyPage  string   // URL of the page that issues keys
-	NoTopK   bool     // the API has no such option
-	Default  string   // model of a request that names none; empty: a request must name one
+	KeyPage  string   // URL of the page that issues keys, empty if unknown
+	// Headers are further headers. In a value, {NAME} is replaced by that variable, which must be set.
+	Headers map[string]string
+	NoTopK  bool   // the API has no such option
+	Default string // model of a request that names none; empty: a request must name one
 
 	// Capabilities declares what differs from Common.
 	Capabilities func(c *execution.Capabilities)
-	// Redirect is the setup that makes the agent use a scripted model.
-	Redirect func(baseURL string) adapter.Redirect
+	// Scripted is the path of the API below the address of a scripted model, which speaks all formats.
+	Scripted string
+	Notes    []string // remarks on the capabilities
 }
 
 // Options are what tests and embedding programs replace.
@@ -97,9 +100,10 @@ func Common() execution.Capabilities {
 func (a *Adapter) Capabilities() execution.Capabilities {
 	c := Common()
 	if !a.spec.Keyless {
-		c.Agent.AuthMethods = []execution.AuthMethod{{Type: "api_key", Name: a.spec.KeyVars[0]}}
+		c.Agent.AuthMethods = []execution.AuthMethod{{Type: "api_key", Name: a.spec.secrets()[0]}}
 	}
 	a.spec.Capabilities(&c)
+	c.Notes = append(c.Notes, a.spec.Notes...)
 	return c.Stated()
 }
 
@@ -185,17 +189,30 @@ func (a *Adapter) Probe(ctx context.Context, _ adapter.Host) (adapter.Installati
 
 // DetectAuth implements adapter.Prober. Only the service knows whether a key is valid.
 func (a *Adapter) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthState {
-	switch _, name := first(h.Getenv, a.spec.KeyVars); {
-	case name != "":
-		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: name + " is set"}
-	case a.spec.Keyless:
-		return adapter.AuthState{Status: adapter.AuthUnknown, Details: a.spec.Title + " needs no key"}
+	_, name := first(h.Getenv, a.spec.KeyVars)
+	set := []string{name}
+	for _, v := range HeaderVariables(a.spec.Headers) {
+		if strings.TrimSpace(h.Getenv(v)) == "" {
+			return adapter.AuthState{Status: adapter.Unauthenticated, Details: "set " + v}
+		}
+		set = append(set, v)
 	}
-	return adapter.AuthState{Status: adapter.Unauthenticated, Details: a.keyHint()}
+	switch set = nonEmpty(set...); {
+	case name == "" && len(a.spec.KeyVars) > 0 && !a.spec.Keyless:
+		return adapter.AuthState{Status: adapter.Unauthenticated, Details: a.spec.keyHint()}
+	case len(set) > 0:
+		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: strings.Join(set, ", ") + " is set"}
+	}
+	return adapter.AuthState{Status: adapter.AuthUnknown, Details: a.spec.Title + " needs no key"}
 }
 
-func (a *Adapter) keyHint() string {
-	return "set " + strings.Join(a.spec.KeyVars, " or ") + "; keys: " + a.spec.KeyPage
+func (s *Spec) keyHint() string {
+	names := strings.Join(s.KeyVars, " or ")
+	hint := "set " + strings.Join(nonEmpty(append([]string{names}, HeaderVariables(s.Headers)...)...), " and ")
+	if s.KeyPage != "" {
+		hint += "; keys: " + s.KeyPage
+	}
+	return hint
 }
 
 // AuthGuidance implements adapter.AuthGuide.
@@ -205,10 +222,11 @@ func (a *Adapter) AuthGuidance() adapter.AuthGuidance {
 		g.Steps = []adapter.AuthStep{{Description: "nothing to do: " + a.spec.Title + " needs no key"}}
 		return g
 	}
+	names := a.spec.secrets()
 	g.Steps = []adapter.AuthStep{{Description: "create a key", URL: a.spec.KeyPage},
-		{Description: "set it in your shell", Command: "export " + a.spec.KeyVars[0] + "=..."}}
-	g.Documentation = []string{a.spec.KeyPage}
-	for _, name := range a.spec.KeyVars {
+		{Description: "set it in your shell", Command: "export " + names[0] + "=..."}}
+	g.Documentation = nonEmpty(a.spec.KeyPage)
+	for _, name := range names {
 		g.EnvVars = append(g.EnvVars, adapter.AuthVariable{Name: name, Description: "key of " + a.spec.Title})
 	}
 	return g
@@ -216,8 +234,15 @@ func (a *Adapter) AuthGuidance() adapter.AuthGuidance {
 
 // RedirectModel implements adapter.ModelRedirector.
 func (a *Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
-	r := a.spec.Redirect(baseURL)
-	r.Env["HOME"] = home
+	r := adapter.Redirect{Env: map[string]string{"HOME": home, a.spec.BaseVars[0]: baseURL + a.spec.Scripted}}
+	if a.spec.Default == "" {
+		r.Model = "scripted-model"
+	}
+	if !a.spec.Keyless {
+		for _, name := range a.spec.secrets() {
+			r.Env[name] = "dummy-key"
+		}
+	}
 	r.MCP = func(_, tool string, input json.RawMessage) adapter.ScriptedCall {
 		return adapter.ScriptedCall{Name: tool, Input: input}
 	}
@@ -227,7 +252,7 @@ func (a *Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 // Descriptor completes the descriptor of a model API from its spec.
 func (s Spec) Descriptor(d adapter.Descriptor) adapter.Descriptor {
 	d.Protocol = adapter.ProtocolAPI
-	d.Name, d.DefaultModel, d.Keys = s.Name, s.Default, append(append([]string(nil), s.KeyVars...), s.BaseVars...)
+	d.Name, d.DefaultModel, d.Keys = s.Name, s.Default, append(s.secrets(), s.BaseVars...)
 	d.Install = []adapter.InstallMethod{{Platform: "all", Type: "manual", Notes: "nothing to install: it is a service"}}
 	d.New = func() adapter.Adapter { return New(s, Options{}) }
 	return d
