@@ -15,13 +15,16 @@ var errInterrupted = errors.New("the turn was interrupted")
 // inbox receives the run's commands on a goroutine of its own, so that an interrupt reaches a turn that waits for the service.
 // It is safe for concurrent use.
 type inbox struct {
-	wake chan struct{} // has an element after a change
-
-	mu        sync.Mutex // guards the rest
+	mu        sync.Mutex    // guards the rest
+	changed   chan struct{} // closed and replaced by every change
 	messages  []execution.Say
 	answers   map[execution.QuestionID]execution.Decision
 	ended     bool
 	interrupt context.CancelCauseFunc // of the running turn; nil between turns
+}
+
+func newInbox() *inbox {
+	return &inbox{changed: make(chan struct{}), answers: map[execution.QuestionID]execution.Decision{}}
 }
 
 // listen receives commands until there are no more.
@@ -42,11 +45,9 @@ func (b *inbox) listen(ctx context.Context, in adapter.Inbox) {
 			b.ended = true
 		}
 		b.ended = b.ended || err != nil
+		close(b.changed)
+		b.changed = make(chan struct{})
 		b.mu.Unlock()
-		select {
-		case b.wake <- struct{}{}:
-		default:
-		}
 		if err != nil {
 			return
 		}
@@ -70,9 +71,9 @@ func (b *inbox) next(ctx context.Context) (execution.Say, bool) {
 			b.mu.Unlock()
 			return say, true
 		}
-		ended := b.ended
+		ended, changed := b.ended, b.changed
 		b.mu.Unlock()
-		if ended || !b.wait(ctx) {
+		if ended || !wait(ctx, changed) {
 			return execution.Say{}, false
 		}
 	}
@@ -84,17 +85,18 @@ func (b *inbox) answer(ctx context.Context, id execution.QuestionID) (execution.
 		b.mu.Lock()
 		d, ok := b.answers[id]
 		delete(b.answers, id)
+		changed := b.changed
 		b.mu.Unlock()
-		if ok || !b.wait(ctx) {
+		if ok || !wait(ctx, changed) {
 			return d, ok
 		}
 	}
 }
 
 // wait waits for a change; false if ctx ended first.
-func (b *inbox) wait(ctx context.Context) bool {
+func wait(ctx context.Context, changed <-chan struct{}) bool {
 	select {
-	case <-b.wake:
+	case <-changed:
 		return true
 	case <-ctx.Done():
 		return false

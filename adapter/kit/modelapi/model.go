@@ -38,9 +38,9 @@ type failure struct {
 }
 
 // callModel calls the model until it answers. A call is repeated while nothing of its answer was shown.
-func (r *run) callModel(ctx context.Context) (*Reply, *failure) {
+func (r *run) callModel(ctx context.Context, quiet bool) (*Reply, *failure) {
 	for attempt := 1; ; attempt++ {
-		reply := &Reply{run: r}
+		reply := &Reply{run: r, quiet: quiet}
 		f := r.once(ctx, reply)
 		reply.Close()
 		r.count(reply.Usage)
@@ -83,7 +83,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // count adds the usage of a call.
 func (r *run) count(u execution.Usage) {
 	if u = u.WithTotal(); !u.IsZero() {
-		r.total = r.total.Add(u)
+		*r.total = r.total.Add(u)
 		r.emit(u.Event())
 	}
 }

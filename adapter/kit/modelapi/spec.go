@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"iter"
 	"net/http"
 	"net/url"
 	"os"
@@ -105,17 +103,6 @@ func (a *Adapter) Capabilities() execution.Capabilities {
 	a.spec.Capabilities(&c)
 	c.Notes = append(c.Notes, a.spec.Notes...)
 	return c.Stated()
-}
-
-// Execute implements adapter.Adapter.
-func (a *Adapter) Execute(ctx context.Context, req execution.Request, in adapter.Inbox) iter.Seq2[execution.Event, error] {
-	return func(yield func(execution.Event, error) bool) {
-		if in == nil {
-			yield(execution.Event{}, errors.New("execute a request: the inbox is nil"))
-			return
-		}
-		execute(ctx, a, req.Clone(), in, yield)
-	}
 }
 
 // Negotiate implements adapter.Negotiator: attachments must be images, text or PDF documents, and a model must be known.
