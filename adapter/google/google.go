@@ -4,6 +4,7 @@ package google
 import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -13,9 +14,10 @@ func init() { adapter.Register(Descriptor) }
 // Spec describes the API. Services that speak the same format differ in address, key and name. Every call returns a fresh copy.
 func Spec() modelapi.Spec {
 	return modelapi.Spec{
-		Name: "google", Title: "the Gemini API", Wire: wire{},
-		Base: "https://generativelanguage.googleapis.com", BaseVars: []string{"GOOGLE_GEMINI_BASE_URL"}, KeyVars: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-		KeyPage: "https://aistudio.google.com/apikey", Default: "gemini-3.5-flash",
+		Access: service.Access{Name: "google", Title: "the Gemini API",
+			Base: "https://generativelanguage.googleapis.com", BaseVars: []string{"GOOGLE_GEMINI_BASE_URL"}, KeyVars: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+			KeyPage: "https://aistudio.google.com/apikey"},
+		Wire: wire{}, Default: "gemini-3.5-flash",
 		Capabilities: func(c *execution.Capabilities) {
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh}
 			c.Agent.ThinkingBudgetTokens = true

@@ -4,6 +4,7 @@ package openai
 import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -13,9 +14,10 @@ func init() { adapter.Register(Descriptor) }
 // Spec describes the API. Services that speak the same format differ in address, key and name. Every call returns a fresh copy.
 func Spec() modelapi.Spec {
 	return modelapi.Spec{
-		Name: "openai", Title: "the OpenAI API", Wire: wire{},
-		Base: "https://api.openai.com/v1", BaseVars: []string{"OPENAI_BASE_URL"}, KeyVars: []string{"OPENAI_API_KEY"},
-		KeyPage: "https://platform.openai.com/api-keys", Default: "gpt-5.4", NoTopK: true,
+		Access: service.Access{Name: "openai", Title: "the OpenAI API",
+			Base: "https://api.openai.com/v1", BaseVars: []string{"OPENAI_BASE_URL"}, KeyVars: []string{"OPENAI_API_KEY"},
+			KeyPage: "https://platform.openai.com/api-keys"},
+		Wire: wire{}, Default: "gpt-5.4", NoTopK: true,
 		Capabilities: func(c *execution.Capabilities) {
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 		},

@@ -1,10 +1,10 @@
 package declarative
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/base/shape"
@@ -52,7 +52,7 @@ func (c *checker) api(e *Entry) {
 			c.fault(at(m.Key), "remove it, or api", "does not apply to a service: it starts no program")
 		}
 	}
-	if u, err := url.Parse(e.API.URL); e.API.URL != "" && (err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+	if e.API.URL != "" && !service.IsAddress(e.API.URL) {
 		c.fault(at("api", "url"), "a URL like https://host.example/v1: a host, and no user, query or fragment", "is not the address of an API")
 	}
 	for name, value := range e.API.Headers {

@@ -98,7 +98,7 @@ func (r *run) once(ctx context.Context, reply *Reply) *failure {
 	if header == nil {
 		header = http.Header{}
 	}
-	maps.Copy(header, r.header)
+	maps.Copy(header, r.opened.Header)
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "text/event-stream")
 	header.Set("User-Agent", "drawbar")
@@ -157,7 +157,7 @@ func Malformed(data []byte) *Fault {
 
 // lost is the failure of a call without an answer.
 func (r *run) lost(err error) *failure {
-	f := &failure{limit: attempts, Failure: cliagent.Failure{Code: execution.CodeProvider, Message: r.clean(r.spec.Title + ": " + err.Error())}}
+	f := &failure{limit: attempts, Failure: cliagent.Failure{Code: execution.CodeProvider, Message: r.opened.Clean(r.spec.Title + ": " + err.Error())}}
 	switch {
 	case errors.Is(err, httpcall.ErrRedirect):
 		f.limit, f.Final = 0, true
@@ -189,7 +189,7 @@ func (r *run) stated(fault Fault) *failure {
 	if code != execution.CodeAuth && code != execution.CodeRateLimited && contextFull(fault.Message) {
 		code = execution.CodeContextExceeded
 	}
-	message := r.clean(fault.Message)
+	message := r.opened.Clean(fault.Message)
 	if fault.Type != "" && !strings.Contains(message, fault.Type) {
 		message += " (" + fault.Type + ")"
 	}
@@ -203,15 +203,6 @@ func (r *run) stated(fault Fault) *failure {
 		f.limit = malformed
 	}
 	return f
-}
-
-// clean removes the key from a text of the service.
-func (r *run) clean(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	for _, secret := range nonEmpty(append([]string{r.call.Key}, r.hidden...)...) {
-		text = strings.ReplaceAll(text, secret, "[REDACTED]")
-	}
-	return text
 }
 
 // contextFull reports whether an error says that the prompt does not fit.

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/adapter/kit/toolcall"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/httpcall"
@@ -30,13 +30,12 @@ type run struct {
 	yield  func(execution.Event, error) bool
 	over   bool // the consumer has stopped
 	cancel context.CancelFunc
-	box    *inbox
+	box    *service.Inbox
 	tools  adapter.ToolHost
 	hooks  adapter.HookHost
 	client *httpcall.Client
 	call   Call
-	header http.Header // further ones
-	hidden []string    // values in it that are secret
+	opened service.Opened
 
 	offered []Tool // the caller's and the agent's
 	sink    *cliagent.Sink
@@ -76,11 +75,11 @@ func (a *Adapter) Run(ctx context.Context, agent Agent, req execution.Request, i
 func execute(ctx context.Context, a *Adapter, agent Agent, req execution.Request, in adapter.Inbox, yield func(execution.Event, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &run{spec: &a.spec, agent: agent, name: cmp.Or(agent.Name, a.spec.Name), req: req, yield: yield, cancel: cancel, ids: map[string]bool{},
-		client: httpcall.New(a.opts.Transport), box: newInbox(), total: &execution.Usage{}, asked: new(int)}
+		client: httpcall.New(a.opts.Transport), box: service.NewInbox(), total: &execution.Usage{}, asked: new(int)}
 	r.tools, _ = in.(adapter.ToolHost)
 	r.hooks, _ = in.(adapter.HookHost)
 	var reader sync.WaitGroup
-	reader.Go(func() { r.box.listen(ctx, in) })
+	reader.Go(func() { r.box.Listen(ctx, in) })
 	defer func() {
 		cancel()
 		reader.Wait()
@@ -102,7 +101,7 @@ func execute(ctx context.Context, a *Adapter, agent Agent, req execution.Request
 	}
 	r.turn(ctx, first)
 	for !r.over && ctx.Err() == nil {
-		say, ok := r.box.next(ctx)
+		say, ok := r.box.Next(ctx)
 		if !ok {
 			break
 		}
@@ -134,23 +133,8 @@ func (r *run) flush() {
 
 // prepare checks what the request needs before anything is sent, and returns its message.
 func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Error) {
-	getenv := a.environ(r.req.Run)
-	base, err := a.base(getenv)
-	if err != nil {
-		return Message{}, err
-	}
-	key, _ := first(getenv, r.spec.KeyVars)
-	if key == "" && len(r.spec.KeyVars) > 0 && !r.spec.Keyless {
-		e := execution.Errorf(execution.CodeAuth, "%s needs a key", r.spec.Title)
-		e.Agent = r.spec.Name
-		return Message{}, e.WithHint("%s", a.spec.keyHint())
-	}
-	if !printable(key) {
-		e := execution.Errorf(execution.CodeAuth, "the key of %s contains a character that no header can have", r.spec.Title)
-		e.Agent = r.spec.Name
-		return Message{}, e.WithHint("%s", a.spec.keyHint())
-	}
-	if r.header, r.hidden, err = r.spec.headers(getenv); err != nil {
+	var err *execution.Error
+	if r.opened, err = a.spec.Open(service.Environment(r.req.Run, a.opts.Environ())); err != nil {
 		return Message{}, err
 	}
 	parts, failed := cliagent.ConvertAttachments(r.name, r.req.Message.Attachments, r.attachment)
@@ -167,9 +151,9 @@ func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Erro
 		}
 	}
 	replace, added := cliagent.Instructions(r.req)
-	system := strings.Join(nonEmpty(cmp.Or(replace, r.agent.System), r.agent.Documents, added), "\n\n")
+	system := strings.Join(service.NonEmpty(cmp.Or(replace, r.agent.System), r.agent.Documents, added), "\n\n")
 	r.session = cliagent.NewUUID()
-	r.call = Call{Base: base, Key: key, Model: cmp.Or(r.req.Run.Model, r.spec.Default), System: system, Run: r.req.Run}
+	r.call = Call{Base: r.opened.Base, Key: r.opened.Key, Model: cmp.Or(r.req.Run.Model, r.spec.Default), System: system, Run: r.req.Run}
 	if r.agent.Past != nil {
 		r.call.Messages = r.agent.Past.Messages
 	}
@@ -200,15 +184,6 @@ func (r *run) equip() {
 	}
 	r.sink, r.calls = cliagent.NewSink(false), toolcall.NewCalls(table, jsonscan.NewInterner(16))
 	r.calls.Cwd = r.req.Run.Cwd
-}
-
-func nonEmpty(list ...string) (kept []string) {
-	for _, s := range list {
-		if s != "" {
-			kept = append(kept, s)
-		}
-	}
-	return kept
 }
 
 // attachment converts an attachment of the request.

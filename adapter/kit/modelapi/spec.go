@@ -5,30 +5,20 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/execution"
 )
 
 // Spec describes a model API.
 type Spec struct {
-	Name  string // of the agent
-	Title string // of the service, for people
-	Wire  Wire
+	service.Access
+	Wire Wire
 
-	Base     string   // default address, without a slash at its end
-	BaseVars []string // variables that replace it, the first one set
-	Root     func(base string) string
-	KeyVars  []string // variables with the key, the first one set
-	Keyless  bool     // works without a key
-	KeyPage  string   // URL of the page that issues keys, empty if unknown
-	// Headers are further headers. In a value, {NAME} is replaced by that variable, which must be set.
-	Headers map[string]string
 	NoTopK  bool   // the API has no such option
 	Default string // model of a request that names none; empty: a request must name one
 
@@ -97,9 +87,7 @@ func Common() execution.Capabilities {
 // Capabilities implements adapter.Adapter.
 func (a *Adapter) Capabilities() execution.Capabilities {
 	c := Common()
-	if !a.spec.Keyless {
-		c.Agent.AuthMethods = []execution.AuthMethod{{Type: "api_key", Name: a.spec.secrets()[0]}}
-	}
+	c.Agent.AuthMethods = a.spec.Methods()
 	a.spec.Capabilities(&c)
 	c.Notes = append(c.Notes, a.spec.Notes...)
 	return c.Stated()
@@ -125,99 +113,18 @@ func (a *Adapter) Negotiate(req execution.Request) []execution.Reason {
 	return r
 }
 
-// environ returns a variable as a run sees it.
-func (a *Adapter) environ(run execution.RunOptions) func(name string) string {
-	inherited := map[string]string{}
-	for _, e := range a.opts.Environ() {
-		if name, value, ok := strings.Cut(e, "="); ok {
-			inherited[name] = value
-		}
-	}
-	return func(name string) string {
-		if value, ok := run.Env[name]; ok {
-			return value
-		}
-		return inherited[name]
-	}
-}
-
-// first returns the first variable that is set.
-func first(getenv func(string) string, names []string) (value, name string) {
-	for _, name := range names {
-		if value := strings.TrimSpace(getenv(name)); value != "" {
-			return value, name
-		}
-	}
-	return "", ""
-}
-
-// base returns the address of the API.
-func (a *Adapter) base(getenv func(string) string) (string, *execution.Error) {
-	value, name := first(getenv, a.spec.BaseVars)
-	if value == "" {
-		return a.spec.Base, nil
-	}
-	if a.spec.Root != nil {
-		value = a.spec.Root(value)
-	}
-	u, err := url.Parse(value)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		e := execution.Errorf(execution.CodeConfig, "%s is not the address of an API", name)
-		e.Agent = a.spec.Name
-		return "", e.WithHint("set %s to a URL like %s: http or https, a host, and no user or query", name, a.spec.Base)
-	}
-	return strings.TrimSuffix(value, "/"), nil
-}
-
 // Probe implements adapter.Prober: a service needs no installation.
 func (a *Adapter) Probe(ctx context.Context, _ adapter.Host) (adapter.Installation, error) {
 	return adapter.Installation{Installed: true, ActiveModel: a.spec.Default, Notes: a.spec.Title + " needs no installation"}, ctx.Err()
 }
 
-// DetectAuth implements adapter.Prober. Only the service knows whether a key is valid.
+// DetectAuth implements adapter.Prober.
 func (a *Adapter) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthState {
-	_, name := first(h.Getenv, a.spec.KeyVars)
-	set := []string{name}
-	for _, v := range HeaderVariables(a.spec.Headers) {
-		if strings.TrimSpace(h.Getenv(v)) == "" {
-			return adapter.AuthState{Status: adapter.Unauthenticated, Details: "set " + v}
-		}
-		set = append(set, v)
-	}
-	switch set = nonEmpty(set...); {
-	case name == "" && len(a.spec.KeyVars) > 0 && !a.spec.Keyless:
-		return adapter.AuthState{Status: adapter.Unauthenticated, Details: a.spec.keyHint()}
-	case len(set) > 0:
-		return adapter.AuthState{Status: adapter.Authenticated, Method: "api_key", Details: strings.Join(set, ", ") + " is set"}
-	}
-	return adapter.AuthState{Status: adapter.AuthUnknown, Details: a.spec.Title + " needs no key"}
-}
-
-func (s *Spec) keyHint() string {
-	names := strings.Join(s.KeyVars, " or ")
-	hint := "set " + strings.Join(nonEmpty(append([]string{names}, HeaderVariables(s.Headers)...)...), " and ")
-	if s.KeyPage != "" {
-		hint += "; keys: " + s.KeyPage
-	}
-	return hint
+	return a.spec.DetectAuth(h.Getenv)
 }
 
 // AuthGuidance implements adapter.AuthGuide.
-func (a *Adapter) AuthGuidance() adapter.AuthGuidance {
-	g := adapter.AuthGuidance{Provider: a.spec.Title}
-	if a.spec.Keyless {
-		g.Steps = []adapter.AuthStep{{Description: "nothing to do: " + a.spec.Title + " needs no key"}}
-		return g
-	}
-	names := a.spec.secrets()
-	g.Steps = []adapter.AuthStep{{Description: "create a key", URL: a.spec.KeyPage},
-		{Description: "set it in your shell", Command: "export " + names[0] + "=..."}}
-	g.Documentation = nonEmpty(a.spec.KeyPage)
-	for _, name := range names {
-		g.EnvVars = append(g.EnvVars, adapter.AuthVariable{Name: name, Description: "key of " + a.spec.Title})
-	}
-	return g
-}
+func (a *Adapter) AuthGuidance() adapter.AuthGuidance { return a.spec.AuthGuidance() }
 
 // RedirectModel implements adapter.ModelRedirector.
 func (a *Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
@@ -226,7 +133,7 @@ func (a *Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 		r.Model = "scripted-model"
 	}
 	if !a.spec.Keyless {
-		for _, name := range a.spec.secrets() {
+		for _, name := range a.spec.Secrets() {
 			r.Env[name] = "dummy-key"
 		}
 	}
@@ -239,7 +146,7 @@ func (a *Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 // Descriptor completes the descriptor of a model API from its spec.
 func (s Spec) Descriptor(d adapter.Descriptor) adapter.Descriptor {
 	d.Protocol = adapter.ProtocolAPI
-	d.Name, d.DefaultModel, d.Keys = s.Name, s.Default, append(s.secrets(), s.BaseVars...)
+	d.Name, d.DefaultModel, d.Keys = s.Name, s.Default, s.Variables()
 	d.Install = []adapter.InstallMethod{{Platform: "all", Type: "manual", Notes: "nothing to install: it is a service"}}
 	d.New = func() adapter.Adapter { return New(s, Options{}) }
 	return d

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -21,8 +22,8 @@ type tally struct {
 func (r *run) turn(ctx context.Context, m Message) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r.box.begin(cancel)
-	defer r.box.begin(nil)
+	r.box.Begin(cancel)
+	defer r.box.Begin(nil)
 	if limit := r.agent.Limits.Elapsed; limit > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, limit, errElapsed)
@@ -200,7 +201,7 @@ func (r *run) use(ctx context.Context, calls []Part) *outcome {
 	}
 	keep := results[:0:0]
 	for _, p := range results {
-		if !p.open || context.Cause(ctx) == errInterrupted { //nolint:errorlint // the cause is set as it is
+		if !p.open || context.Cause(ctx) == service.ErrInterrupted { //nolint:errorlint // the cause is set as it is
 			keep = append(keep, p)
 		}
 	}

@@ -53,7 +53,7 @@ func Load(cfg *config.Config, store trust.Store) catalog.Declared {
 			continue
 		}
 		if a.Entry.IsAPI() {
-			d.Agents = append(d.Agents, service(a))
+			d.Agents = append(d.Agents, hosted(a))
 			continue
 		}
 		d.Agents = append(d.Agents, declarative.Describe(a.Name, Resolved(a)))

@@ -9,6 +9,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/google"
 	"github.com/drawbar/drawbar/adapter/kit/declarative"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/adapter/ollama"
 	"github.com/drawbar/drawbar/adapter/openai"
 	"github.com/drawbar/drawbar/internal/settings/config"
@@ -18,13 +19,13 @@ import (
 var formats = map[string]func() modelapi.Spec{declarative.APIChat: ollama.Spec, declarative.APIResponses: openai.Spec,
 	declarative.APIMessages: anthropic.Spec, declarative.APIGenerate: google.Spec}
 
-// service returns the descriptor of an agent that is a service of models.
-func service(a config.CustomAgent) adapter.Descriptor {
+// hosted returns the descriptor of an agent that is a service of models.
+func hosted(a config.CustomAgent) adapter.Descriptor {
 	e := a.Entry
 	s := formats[e.API.Format]()
 	s.Name, s.Title = a.Name, cmp.Or(e.DisplayName, a.Name)
 	s.Base, s.Root, s.BaseVars = strings.TrimSuffix(e.API.URL, "/"), nil, []string{baseVariable(a.Name)}
-	s.KeyVars, s.Keyless, s.KeyPage, s.Headers = nil, e.API.Key == "" && len(modelapi.HeaderVariables(e.API.Headers)) == 0, e.API.KeyPage, e.API.Headers
+	s.KeyVars, s.Keyless, s.KeyPage, s.Headers = nil, e.API.Key == "" && len(service.HeaderVariables(e.API.Headers)) == 0, e.API.KeyPage, e.API.Headers
 	if e.API.Key != "" {
 		s.KeyVars = []string{e.API.Key}
 	}
