@@ -305,7 +305,7 @@ func (r *Registry) List() []Info {
 // Listed is List without the agents that have no adapter of their own and whose program is not on PATH. It starts nothing.
 func (r *Registry) Listed() []Info {
 	return slices.DeleteFunc(r.List(), func(i Info) bool {
-		return i.Protocol != "" && i.Protocol != adapter.ProtocolAPI && !r.present(i.Command)
+		return i.Protocol != "" && !(adapter.Descriptor{Protocol: i.Protocol}).IsService() && !r.present(i.Command)
 	})
 }
 
@@ -433,7 +433,7 @@ func (r *Registry) unknown(name string) error {
 	}
 	var open []string // agents that take any program
 	for _, other := range slices.Sorted(maps.Keys(r.agents)) {
-		if d := r.agents[other].descriptor; d.Command == "" && d.Protocol != adapter.ProtocolAPI {
+		if d := r.agents[other].descriptor; d.Command == "" && !d.IsService() {
 			open = append(open, fmt.Sprintf("drawbar run %s \"what to do\" -- COMMAND [ARGS...]", other))
 		}
 	}

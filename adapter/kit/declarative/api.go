@@ -10,15 +10,17 @@ import (
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// The formats of model APIs.
+// The formats of services.
 const (
 	APIChat      = string(execution.ProtocolChat)
 	APIResponses = string(execution.ProtocolResponses)
 	APIMessages  = string(execution.ProtocolMessages)
 	APIGenerate  = "generate-content"
+	// APIA2A is that of package adapter/a2a.
+	APIA2A = "a2a"
 )
 
-// API is a service of models, instead of a program.
+// API is a service, instead of a program.
 type API struct {
 	Format  string            `json:"format"`
 	URL     string            `json:"url"`
@@ -27,13 +29,14 @@ type API struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// IsAPI reports whether the agent is a service of models: Describe does not describe it then.
+// IsAPI reports whether the agent is a service: Describe does not describe it then.
 func (e *Entry) IsAPI() bool { return e.API != nil }
 
 func apiNode() shape.Node {
-	return shape.ClosedOf("service of models, instead of command: it answers over HTTP in a known format, and has no tools but the caller's",
+	return shape.ClosedOf("service, instead of command: it answers over HTTP in a known format",
 		shape.Must("format", shape.One("format of the requests and answers. chat: OpenAI's chat completions, which most services and local servers speak. responses: "+
-			"OpenAI's newer one. messages: Anthropic's. generate-content: Google's", APIChat, APIResponses, APIMessages, APIGenerate)),
+			"OpenAI's newer one. messages: Anthropic's. generate-content: Google's. These four are models, with no tools but the caller's. a2a: an agent of the Agent2Agent protocol",
+			APIChat, APIResponses, APIMessages, APIGenerate, APIA2A)),
 		shape.Must("url", shape.Named("address, up to and without the path of the format, as in https://host.example/v1. The variable NAME_BASE_URL, with the "+
 			"agent's name in capitals and _ for -, replaces it", urlPattern)),
 		shape.Opt("key", shape.Named("variable with the key, which is sent in the header of the format (absent: no key)", variablePattern)),
@@ -44,13 +47,16 @@ func apiNode() shape.Node {
 // secretHeader recognizes headers whose value is a key.
 var secretHeader = lazy.Regexp(`(?i)^(authorization|proxy-authorization|cookie)$|key|token|secret|signature`)
 
-// api checks an agent that is a service of models.
+// api checks an agent that is a service.
 func (c *checker) api(e *Entry) {
 	stated := []string{"displayName", "docs", "api", "notes", "defaultModel", "documented"}
 	for _, m := range c.root.Members {
 		if !slices.Contains(stated, m.Key) && c.known(m.Key) {
 			c.fault(at(m.Key), "remove it, or api", "does not apply to a service: it starts no program")
 		}
+	}
+	if e.API.Format == APIA2A && e.DefaultModel != "" {
+		c.fault(at("defaultModel"), "remove it", "does not apply to a2a: the agent chooses its model")
 	}
 	if e.API.URL != "" && !service.IsAddress(e.API.URL) {
 		c.fault(at("api", "url"), "a URL like https://host.example/v1: a host, and no user, query or fragment", "is not the address of an API")

@@ -161,10 +161,10 @@ func (r *run) lost(err error) *failure {
 	switch {
 	case errors.Is(err, httpcall.ErrRedirect):
 		f.limit, f.Final = 0, true
-		f.Hint = "set the address that it redirects to, if you trust it: " + strings.Join(r.spec.BaseVars, ", ")
+		f.Hint = r.spec.AddressHint(r.call.Base, err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.limit = 2 // it may be restarting
-		f.Hint = "is it running at " + r.call.Base + "? Another address: " + strings.Join(r.spec.BaseVars, ", ")
+		f.Hint = r.spec.AddressHint(r.call.Base, err)
 	}
 	return f
 }

@@ -147,7 +147,7 @@ func (a *Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 func (s Spec) Descriptor(d adapter.Descriptor) adapter.Descriptor {
 	d.Protocol = adapter.ProtocolAPI
 	d.Name, d.DefaultModel, d.Keys = s.Name, s.Default, s.Variables()
-	d.Install = []adapter.InstallMethod{{Platform: "all", Type: "manual", Notes: "nothing to install: it is a service"}}
+	d.Install = service.Install()
 	d.New = func() adapter.Adapter { return New(s, Options{}) }
 	return d
 }

@@ -3,6 +3,7 @@
 package service
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/lazy"
+	"github.com/drawbar/drawbar/transport/httpcall"
 )
 
 // Access is where a service is, and what opens it. Keys come from variables only.
@@ -163,6 +165,20 @@ func (a *Access) AuthGuidance() adapter.AuthGuidance {
 		g.EnvVars = append(g.EnvVars, adapter.AuthVariable{Name: name, Description: "key of " + a.Title})
 	}
 	return g
+}
+
+// AddressHint says what to type after a call of an address that was redirected or refused.
+func (a *Access) AddressHint(base string, err error) string {
+	names := strings.Join(a.BaseVars, ", ")
+	if errors.Is(err, httpcall.ErrRedirect) {
+		return "set the address that it redirects to, if you trust it: " + names
+	}
+	return "is it running at " + base + "? Another address: " + names
+}
+
+// Install is how a service is installed.
+func Install() []adapter.InstallMethod {
+	return []adapter.InstallMethod{{Platform: "all", Type: "manual", Notes: "nothing to install: it is a service"}}
 }
 
 // Environment returns the variables as a run sees them: its own before the inherited ones, which are name=value.

@@ -53,7 +53,8 @@ func newAdd(app *cli.App) *cobra.Command {
 
 In COMMAND, {prompt} and {prompt_file} are replaced by the prompt and by a file with it; without them the prompt is standard input.
 --set states any other key; drawbar agents schema lists the keys. Every fault is reported before anything is stored. Without NAME,
-the agent has the name of the file. With --ssh, the Drawbar of another machine runs the agent. With --api, it is a service of models.`,
+the agent has the name of the file. With --ssh, the Drawbar of another machine runs the agent. With --api, it is a service: of
+models, or an agent of the Agent2Agent protocol.`,
 		Example: `  drawbar agents add mine -- my-agent --print
   drawbar agents add mine --set 'options.model=["--model","{model}"]' -- my-agent -p {prompt}
   drawbar agents add --file vendor.json
@@ -76,7 +77,7 @@ the agent has the name of the file. With --ssh, the Drawbar of another machine r
 	cmd.Flags().StringVar(&o.ssh, "ssh", "", "`HOST` or user@host whose Drawbar runs the agent, instead of COMMAND")
 	cmd.Flags().StringVar(&o.agent, "agent", "", "agent on that host")
 	cmd.Flags().StringVar(&o.directory, "directory", "", "working directory on that host (default: the home directory there)")
-	cmd.Flags().StringVar(&o.api, "api", "", "format of a service of models, instead of COMMAND: chat, responses, messages or generate-content")
+	cmd.Flags().StringVar(&o.api, "api", "", "format of a service, instead of COMMAND: chat, responses, messages, generate-content or a2a")
 	cmd.Flags().StringVar(&o.url, "url", "", "address of the service")
 	cmd.Flags().StringVar(&o.key, "key", "", "`VARIABLE` with the key of the service")
 	cmd.Flags().StringVar(&o.model, "model", "", "model of runs that name none")

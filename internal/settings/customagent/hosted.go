@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/a2a"
 	"github.com/drawbar/drawbar/adapter/anthropic"
 	"github.com/drawbar/drawbar/adapter/google"
 	"github.com/drawbar/drawbar/adapter/kit/declarative"
@@ -19,21 +20,25 @@ import (
 var formats = map[string]func() modelapi.Spec{declarative.APIChat: ollama.Spec, declarative.APIResponses: openai.Spec,
 	declarative.APIMessages: anthropic.Spec, declarative.APIGenerate: google.Spec}
 
-// hosted returns the descriptor of an agent that is a service of models.
+// hosted returns the descriptor of an agent that is a service.
 func hosted(a config.CustomAgent) adapter.Descriptor {
 	e := a.Entry
-	s := formats[e.API.Format]()
-	s.Name, s.Title = a.Name, cmp.Or(e.DisplayName, a.Name)
-	s.Base, s.Root, s.BaseVars = strings.TrimSuffix(e.API.URL, "/"), nil, []string{baseVariable(a.Name)}
-	s.KeyVars, s.Keyless, s.KeyPage, s.Headers = nil, e.API.Key == "" && len(service.HeaderVariables(e.API.Headers)) == 0, e.API.KeyPage, e.API.Headers
+	access := service.Access{Name: a.Name, Title: cmp.Or(e.DisplayName, a.Name), Base: strings.TrimSuffix(e.API.URL, "/"), BaseVars: []string{baseVariable(a.Name)},
+		Keyless: e.API.Key == "" && len(service.HeaderVariables(e.API.Headers)) == 0, KeyPage: e.API.KeyPage, Headers: e.API.Headers}
 	if e.API.Key != "" {
-		s.KeyVars = []string{e.API.Key}
+		access.KeyVars = []string{e.API.Key}
 	}
-	s.Default, s.Notes = e.DefaultModel, append([]string{"what a model can do depends on the service and the model"}, e.Notes...)
+	d := adapter.Descriptor{DisplayName: access.Title, Docs: e.Docs, Documented: e.Documented, Described: true}
+	if e.API.Format == declarative.APIA2A {
+		return a2a.Describe(access, e.Notes, d)
+	}
+	s := formats[e.API.Format]()
+	s.Access, s.Default = access, e.DefaultModel
+	s.Notes = append([]string{"what a model can do depends on the service and the model"}, e.Notes...)
 	if e.API.Format == declarative.APIChat {
 		s.Scripted = "/v1" // its own spec's address has no path
 	}
-	return s.Descriptor(adapter.Descriptor{DisplayName: s.Title, Docs: e.Docs, Documented: e.Documented, Described: true})
+	return s.Descriptor(d)
 }
 
 // baseVariable is the variable that replaces the address of an agent's service.
