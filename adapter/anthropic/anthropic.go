@@ -17,7 +17,7 @@ func init() { adapter.Register(Descriptor) }
 func Spec() modelapi.Spec {
 	return modelapi.Spec{
 		Access: service.Access{Name: "anthropic", Title: "the Anthropic API",
-			Base: "https://api.anthropic.com", BaseVars: []string{"ANTHROPIC_BASE_URL"}, KeyVars: []string{"ANTHROPIC_API_KEY"},
+			Base: vendormodel.Address("anthropic"), BaseVars: []string{"ANTHROPIC_BASE_URL"}, KeyVars: []string{"ANTHROPIC_API_KEY"},
 			KeyPage: "https://console.anthropic.com/settings/keys",
 			// Claude Code takes an address with or without the version.
 			Root: func(base string) string { return strings.TrimSuffix(strings.TrimSuffix(base, "/"), "/v1") }},

@@ -15,7 +15,7 @@ func init() { adapter.Register(Descriptor) }
 func Spec() modelapi.Spec {
 	return modelapi.Spec{
 		Access: service.Access{Name: "google", Title: "the Gemini API",
-			Base: "https://generativelanguage.googleapis.com", BaseVars: []string{"GOOGLE_GEMINI_BASE_URL"}, KeyVars: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+			Base: vendormodel.Address("google"), BaseVars: []string{"GOOGLE_GEMINI_BASE_URL"}, KeyVars: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
 			KeyPage: "https://aistudio.google.com/apikey"},
 		Wire: wire{}, Default: "gemini-3.5-flash",
 		Capabilities: func(c *execution.Capabilities) {

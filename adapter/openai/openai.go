@@ -15,7 +15,7 @@ func init() { adapter.Register(Descriptor) }
 func Spec() modelapi.Spec {
 	return modelapi.Spec{
 		Access: service.Access{Name: "openai", Title: "the OpenAI API",
-			Base: "https://api.openai.com/v1", BaseVars: []string{"OPENAI_BASE_URL"}, KeyVars: []string{"OPENAI_API_KEY"},
+			Base: vendormodel.Address("openai"), BaseVars: []string{"OPENAI_BASE_URL"}, KeyVars: []string{"OPENAI_API_KEY"},
 			KeyPage: "https://platform.openai.com/api-keys"},
 		Wire: wire{}, Default: "gpt-5.4", NoTopK: true,
 		Capabilities: func(c *execution.Capabilities) {
