@@ -110,8 +110,7 @@ func (k *checker) apiProxy(field string, doc *shape.Value) {
 		}
 		window, ok := number(doc.Get("context_window_tokens"))
 		if !ok {
-			k.missing(shape.Path(field, "context_window_tokens"), "preflight_tokenization needs it")
-			return
+			window = 200_000
 		}
 		out, okOut := number(doc.Get("max_output_tokens"))
 		if !okOut {
