@@ -79,6 +79,11 @@ type Preflight struct {
 	SafetyMarginTokens *int   `json:"safety_margin_tokens,omitempty"`
 }
 
+// Remote reports whether runtimes of a type reach no files of the project: they review and propose.
+func Remote(runtimeType string) bool {
+	return runtimeType == RuntimeAPIProxy || runtimeType == RuntimeRemoteAgent
+}
+
 // Permission is the effective Approve of an agent; empty for every other type.
 func (r Runtime) Permission() string {
 	switch {

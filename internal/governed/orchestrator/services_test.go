@@ -83,6 +83,11 @@ func alone(authority, runtime, more string) string {
 	return strings.Replace(one(runtime, more), `"authoritative"`, `"`+authority+`"`, 1)
 }
 
+// once allows one attempt of a turn.
+func once(config string) string {
+	return strings.Replace(config, `"rules":{`, `"rules":{"max_turn_retries":1,`, 1)
+}
+
 func TestAPIProxyTurn(t *testing.T) {
 	t.Setenv("THE_KEY", "kk-secret-0123456789")
 	fail := true
@@ -131,6 +136,26 @@ func (p *world) without(text string) {
 	})
 	if err != nil {
 		p.t.Fatal(err)
+	}
+}
+
+// TestRemoteRuntimesNeedNoWorkTree: neither a worktree nor a clean one.
+func TestRemoteRuntimesNeedNoWorkTree(t *testing.T) {
+	url, _ := service(t, func(a asked) (int, any) {
+		return 200, chatting(proposes(reviewed(a, "dev", "dev-rt"), change("x.txt", "create", "x")))
+	})
+	runtime := `{"type":"api_proxy","provider":"ollama","model":"m","base_url":"` + url + `"}`
+	for _, workspace := range []string{"shared", "worktree"} {
+		p := newProject(t, alone("proposed", runtime, `,"workspace":"`+workspace+`"`))
+		p.write("README.md", "a person's work\n")
+		r := p.step(govern.OutcomeAccepted)
+		if _, err := os.Stat(filepath.Join(p.root, ".agentxchain", "archive", "turns", r.TurnID, "staging", "provider-response.json")); err != nil {
+			t.Errorf("%s: %v", workspace, err)
+		}
+		if p.read("README.md") != "a person's work\n" || len(p.proposals()) != 1 {
+			t.Errorf("%s: %+v", workspace, p.proposals())
+		}
+		p.sound()
 	}
 }
 

@@ -266,7 +266,7 @@ func TestUnbuilt(t *testing.T) {
 		"custom adapter":            {[]string{`adapters={"mine":{}}`, `roles.dev={"adapter":"mine"}`}, []string{"warning not_built roles.dev.adapter"}},
 		"first edition of an API":   {[]string{`roles.pm={"adapter":"api_proxy","adapter_config":{"provider":"openai","model":"m","api_key_env":"K"}}`}, nil},
 		"first edition of programs": {[]string{`roles.pm={"adapter":"manual"}`, `roles.dev={"adapter":"local_cli","adapter_config":{"command":"x"}}`}, nil},
-		"proposals":                 {[]string{`roles.dev.write_authority="proposed"`}, []string{"warning not_built roles.dev.write_authority"}},
+		"proposals":                 {[]string{`roles.dev.write_authority="proposed"`}, nil},
 		"other commands' settings":  {[]string{`mission_planner={"mode":"x"}`, `intent_coverage_mode="strict"`, `run_loop={"continuous":{"on_idle":"exit"}}`}, []string{"warning not_built mission_planner", "warning not_built run_loop.continuous"}},
 	} {
 		t.Run(name, func(t *testing.T) {

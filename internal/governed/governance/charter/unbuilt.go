@@ -56,9 +56,6 @@ func (f *findings) unbuiltRoles(c *protocol.Config) {
 			default:
 				f.warn(NotBuilt, field, "use manual or local_cli, or a runtime", "role %s needs the custom adapter %s, which is not supported yet: its turns are refused", id, rt.Type)
 			}
-			if role.WriteAuthority == protocol.Proposed {
-				f.warn(NotBuilt, shape.Path("roles", id, "write_authority"), "", "its proposals are recorded, but no command applies them yet")
-			}
 		}
 	}
 }
