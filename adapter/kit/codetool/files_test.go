@@ -1,0 +1,593 @@
+package codetool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// folder is a working directory with files, and one beside it that no tool may reach.
+func folder(t *testing.T, files map[string]string) (*Folder, string) {
+	t.Helper()
+	top := t.TempDir()
+	dir := filepath.Join(top, "work")
+	files["../outside/secret.txt"] = "secret\n"
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f, dir
+}
+
+// use calls a tool of the folder.
+func use(t *testing.T, f *Folder, name string, input any) modelapi.Answer {
+	t.Helper()
+	text, ok := input.(string)
+	if !ok {
+		b, err := json.Marshal(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(b)
+	}
+	for _, tool := range append(f.Read(), f.Change()...) {
+		if tool.Name != name {
+			continue
+		}
+		job, err := tool.Check(json.RawMessage(text))
+		if err != nil {
+			return modelapi.Failed(err)
+		}
+		if wants := job.Ask != ""; wants != (name == "write" || name == "edit" || name == "patch") {
+			t.Errorf("%s asks %q", name, job.Ask)
+		}
+		return job.Do(t.Context(), nil)
+	}
+	t.Fatalf("no tool %s", name)
+	return modelapi.Answer{}
+}
+
+type in = map[string]any
+
+func content(t *testing.T, dir, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func link(t *testing.T, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Skip("no links on this system")
+	}
+}
+
+// TestConfined: no path and no link leads out of the folder, for any tool.
+func TestConfined(t *testing.T) {
+	t.Parallel()
+	f, dir := folder(t, map[string]string{"a.txt": "a\n"})
+	outside := filepath.Join(dir, "..", "outside")
+	link(t, filepath.Join(outside, "secret.txt"), filepath.Join(dir, "file-link"))
+	link(t, "../outside", filepath.Join(dir, "dir-link"))
+	link(t, filepath.Join(dir, "a.txt"), filepath.Join(dir, "inner"))
+	for _, path := range []string{"../outside/secret.txt", filepath.Join(outside, "secret.txt"), "file-link", "dir-link/secret.txt", "x/../../outside/secret.txt", "..", "/etc/passwd",
+		"dir-link/../../outside/secret.txt", "a.txt\x00", ""} {
+		for name, input := range map[string]in{"read": {"path": path}, "write": {"path": path, "content": "x"}, "edit": {"path": path, "old": "secret", "new": "x"},
+			"search": {"path": path, "pattern": "secret"}, "list": {"path": path}, "patch": {"patch": "--- a/" + path + "\n+++ b/" + path + "\n@@ -1 +1 @@\n-secret\n+x\n"}} {
+			if path == "" && (name == "search" || name == "list") {
+				continue // the whole folder
+			}
+			a := use(t, f, name, input)
+			if a.Error == "" || strings.Contains(a.Text+a.Error, "secret\n") {
+				t.Errorf("%s %q: %+v", name, path, a)
+			}
+		}
+	}
+	if got := content(t, dir, "../outside/secret.txt"); got != "secret\n" {
+		t.Errorf("the file outside became %q", got)
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
+		t.Errorf("outside has %v, %v", entries, err)
+	}
+	if a := use(t, f, "search", in{"pattern": "secret"}); a.Text != "[no match]" {
+		t.Errorf("a search follows a link: %+v", a)
+	}
+	if a := use(t, f, "list", in{"recursive": true}); strings.Contains(a.Text, "dir-link/") || !strings.Contains(a.Text, "dir-link -> ../outside") {
+		t.Errorf("the list is %s", a.Text)
+	}
+	// A link is never replaced by a file.
+	if a := use(t, f, "write", in{"path": "inner", "content": "x"}); !strings.Contains(a.Error, "is a link") {
+		t.Errorf("a link was written: %+v", a)
+	}
+}
+
+// TestPaths: relative and absolute paths, and the folder by its other name, are the same files.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	f, dir := folder(t, map[string]string{"sub/a.txt": "hello\n"})
+	_ = f
+	other := filepath.Join(filepath.Dir(dir), "other")
+	link(t, dir, other)
+	g, err := OpenFolder(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = g.Close() }()
+	for _, path := range []string{"sub/a.txt", "./sub/../sub/a.txt", filepath.Join(dir, "sub/a.txt"), filepath.Join(other, "sub/a.txt")} {
+		if a := use(t, g, "read", in{"path": path}); a.Text != "1\thello\n" {
+			t.Errorf("%s: %+v", path, a)
+		}
+	}
+}
+
+// TestExtra: an extra folder is read and never changed.
+func TestExtra(t *testing.T) {
+	t.Parallel()
+	_, dir := folder(t, map[string]string{"a.txt": "a\n"})
+	extra := filepath.Join(dir, "..", "outside")
+	f, err := OpenFolder(dir, extra)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	path := filepath.Join(extra, "secret.txt")
+	if a := use(t, f, "read", in{"path": path}); a.Text != "1\tsecret\n" {
+		t.Errorf("%+v", a)
+	}
+	for name, input := range map[string]in{"write": {"path": path, "content": "x"}, "edit": {"path": path, "old": "secret", "new": "x"}} {
+		if a := use(t, f, name, input); !strings.Contains(a.Error, "may only be read") {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	if _, err := OpenFolder(dir, filepath.Join(dir, "none")); err == nil {
+		t.Error("a missing folder was opened")
+	}
+}
+
+// TestRead: which lines are read, and what is no text.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	many := strings.Repeat("line\n", 3000)
+	f, dir := folder(t, map[string]string{"a.txt": "one\ntwo\r\n\nfour", "empty": "", "many": many, "bin": "a\x00b", "latin": "caf\xe9\n", "long": strings.Repeat("x", 5000) + "\nend\n",
+		"blank": "\n\n"})
+	big := filepath.Join(dir, "big")
+	if err := os.WriteFile(big, []byte(strings.Repeat("a line of a large file\n", 600_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		input any
+		want  string // exact, or a part if it ends with ...
+		err   string
+	}{
+		{"all", in{"path": "a.txt"}, "1\tone\n2\ttwo\n3\t\n4\tfour\n", ""},
+		{"a part", in{"path": "a.txt", "offset": 2, "limit": 1}, "2\ttwo\n[more follows: continue with offset 3]\n", ""},
+		{"to the end", in{"path": "a.txt", "offset": 3, "limit": 9}, "3\t\n4\tfour\n", ""},
+		{"behind the end", in{"path": "a.txt", "offset": 5}, "", "has 4 lines"},
+		{"negative", in{"path": "a.txt", "offset": -1}, "", "must not be negative"},
+		{"empty", in{"path": "empty"}, "[the file is empty]", ""},
+		{"blank lines", in{"path": "blank"}, "1\t\n2\t\n", ""},
+		{"binary", in{"path": "bin"}, "", "binary file of 3 bytes"},
+		{"not UTF-8", in{"path": "latin"}, "1\tcaf\uFFFD\n", ""},
+		{"missing", in{"path": "none"}, "", "none does not exist"},
+		{"a folder", in{"path": "."}, "", "is a folder: use list"},
+		{"a long line", in{"path": "long"}, "1\t" + strings.Repeat("x", 2002) + " [2999 more bytes]\n2\tend\n", ""},
+		{"an unknown member", in{"path": "a.txt", "lines": 3}, "", `unknown field "lines"`},
+		{"a text for a number", in{"path": "a.txt", "limit": "3"}, "", `"limit" must be int, not string`},
+		{"no object", `[]`, "", "array"},
+		{"no JSON", `{"path":`, "", "not valid"},
+		{"two values", `{"path":"a.txt"} {}`, "", "more than one value"},
+		{"a large file", in{"path": "big", "offset": 500_000, "limit": 1}, "500000\ta line of a large file\n[more follows: continue with offset 500001]\n", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := use(t, f, "read", tt.input)
+			if a.Text != tt.want && tt.err == "" || !strings.Contains(a.Error, tt.err) || (a.Error == "") != (tt.err == "") {
+				t.Errorf("%q, error %q", a.Text, a.Error)
+			}
+			if shown := len(a.Files) == 1; shown != (tt.err == "") {
+				t.Errorf("the events are %v", a.Files)
+			}
+		})
+	}
+	a := use(t, f, "read", in{"path": "many"})
+	if !strings.HasSuffix(a.Text, "2000\tline\n[more follows: continue with offset 2001]\n") {
+		t.Errorf("the end of many lines is %q", a.Text[len(a.Text)-80:])
+	}
+	if a := use(t, f, "edit", in{"path": "big", "old": "a", "new": "b"}); !strings.Contains(a.Error, "larger than 10 MB") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestPipe: a pipe or a device does not block a tool.
+func TestPipe(t *testing.T) {
+	t.Parallel()
+	f, dir := folder(t, map[string]string{})
+	if !fifo(t, filepath.Join(dir, "pipe")) {
+		t.Skip("no pipes on this system")
+	}
+	for name, input := range map[string]in{"read": {"path": "pipe"}, "write": {"path": "pipe", "content": "x"}, "edit": {"path": "pipe", "old": "a", "new": "b"}} {
+		if a := use(t, f, name, input); !strings.Contains(a.Error, "not a regular file") {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	if a := use(t, f, "search", in{"pattern": "x"}); a.Text != "[no match]" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestWrite: a new file is created with its folders, one that exists must be known, and what changed meanwhile stays.
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	f, dir := folder(t, map[string]string{"a.txt": "a\n", "run.sh": "#!/bin/sh\n", "dos.txt": "a\r\nb\r\n", "bom.txt": "\xEF\xBB\xBFa\n", ".git/config": "x\n", "sub/b.txt": "b\n"})
+	if err := os.Chmod(filepath.Join(dir, "run.sh"), 0o755); err != nil { //nolint:gosec // that is tested
+		t.Fatal(err)
+	}
+	a := use(t, f, "write", in{"path": "new/deep/n.txt", "content": "n\n"})
+	if a.Text != "created new/deep/n.txt (2 bytes)" || content(t, dir, "new/deep/n.txt") != "n\n" {
+		t.Errorf("%+v", a)
+	}
+	if e, ok := a.Files[0].(execution.FileCreate); !ok || e.ByteCount != 2 || e.Path != filepath.Join(dir, "new/deep/n.txt") {
+		t.Errorf("the event is %+v", a.Files)
+	}
+	if a := use(t, f, "write", in{"path": "new/deep/n.txt", "content": "again\n"}); a.Error != "" { // the model wrote it
+		t.Errorf("%+v", a)
+	} else if _, ok := a.Files[0].(execution.FileWrite); !ok {
+		t.Errorf("the event is %+v", a.Files)
+	}
+	if a := use(t, f, "write", in{"path": "a.txt", "content": "x"}); !strings.Contains(a.Error, "was not read") || content(t, dir, "a.txt") != "a\n" {
+		t.Errorf("an unknown file was overwritten: %+v", a)
+	}
+	for _, name := range []string{"a.txt", "run.sh", "dos.txt", "bom.txt"} {
+		use(t, f, "read", in{"path": name})
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("theirs\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, input := range map[string]in{"write": {"path": "a.txt", "content": "x"}, "edit": {"path": "a.txt", "old": "theirs", "new": "x"},
+		"patch": {"patch": "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-theirs\n+x\n"}} {
+		if a := use(t, f, name, input); !strings.Contains(a.Error, "has changed since it was read") || content(t, dir, "a.txt") != "theirs\n" {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	use(t, f, "write", in{"path": "run.sh", "content": "#!/bin/sh\ntrue\n"})
+	if info, err := os.Stat(filepath.Join(dir, "run.sh")); err != nil || info.Mode().Perm() != 0o755 && runtime.GOOS != "windows" {
+		t.Errorf("the mode is %v, %v", info.Mode(), err)
+	}
+	use(t, f, "write", in{"path": "dos.txt", "content": "a\nc\n"})
+	if got := content(t, dir, "dos.txt"); got != "a\r\nc\r\n" {
+		t.Errorf("CRLF became %q", got)
+	}
+	use(t, f, "write", in{"path": "bom.txt", "content": "b\n"})
+	if got := content(t, dir, "bom.txt"); got != "\xEF\xBB\xBFb\n" {
+		t.Errorf("the byte order mark is gone: %q", got)
+	}
+	for path, want := range map[string]string{".git/config": "belongs to git", "sub/.GIT/hooks/x": "belongs to git", "sub": "is a folder", "sub/b.txt/c": "not a directory"} {
+		if a := use(t, f, "write", in{"path": path, "content": "x"}); !strings.Contains(a.Error, want) {
+			t.Errorf("%s: %+v", path, a)
+		}
+	}
+	if a := use(t, f, "write", in{"path": "large", "content": strings.Repeat("x", maxFile+1)}); !strings.Contains(a.Error, "larger than 10 MB") {
+		t.Errorf("%+v", a.Error)
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, ".*drawbar*"))
+	if len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestEdit: the old text is replaced where it is, once unless all are meant, and nothing else changes.
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, before string
+		input        in
+		after, err   string
+	}{
+		{"once", "a\nb\nc\n", in{"old": "b\n", "new": "B\n"}, "a\nB\nc\n", ""},
+		{"twice", "x\nx\n", in{"old": "x", "new": "y"}, "", "occurs 2 times in f (lines 1, 2)"},
+		{"all", "x\nx\n", in{"old": "x", "new": "y", "all": true}, "y\ny\n", ""},
+		{"not there", "x\n", in{"old": "z", "new": "y"}, "", "does not occur in f"},
+		{"nothing", "x\n", in{"old": "", "new": "y"}, "", "the old text is empty"},
+		{"the same", "x\n", in{"old": "x", "new": "x"}, "", "are the same"},
+		{"CRLF", "a\r\nb\r\n", in{"old": "a\nb", "new": "a\nc\nb"}, "a\r\nc\r\nb\r\n", ""},
+		{"CRLF in both", "a\r\nb\r\n", in{"old": "a\r\nb", "new": "c\r\nd"}, "c\r\nd\r\n", ""},
+		{"mixed endings", "a\r\nb\nc\n", in{"old": "b\nc", "new": "d\ne"}, "a\r\nd\ne\n", ""},
+		{"deleted", "a\nb\n", in{"old": "b\n", "new": ""}, "a\n", ""},
+		{"bytes that are no text", "caf\xe9 x\n", in{"old": "x", "new": "y"}, "caf\xe9 y\n", ""},
+		{"binary", "a\x00b", in{"old": "a", "new": "b"}, "", "binary file"},
+		{"a dollar", "a\n", in{"old": "a", "new": "$1 \\0"}, "$1 \\0\n", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f, dir := folder(t, map[string]string{"f": tt.before})
+			tt.input["path"] = "f"
+			a := use(t, f, "edit", tt.input)
+			want := tt.after
+			if tt.err != "" {
+				want = tt.before
+			}
+			if got := content(t, dir, "f"); got != want || !strings.Contains(a.Error, tt.err) || (a.Error == "") != (tt.err == "") {
+				t.Errorf("got %q and %+v", got, a)
+			}
+			if tt.err == "" {
+				if p, ok := a.Files[0].(execution.FilePatch); !ok || !strings.Contains(p.Diff, "\n+") && tt.name != "deleted" {
+					t.Errorf("the event is %+v", a.Files)
+				}
+			}
+		})
+	}
+	f, _ := folder(t, map[string]string{})
+	if a := use(t, f, "edit", in{"path": "f", "old": "a", "new": "b"}); !strings.Contains(a.Error, "f does not exist") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestPatch: a patch is applied as a whole, or not at all.
+func TestPatch(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\n8\n", "b": "x\ny\n", "dos": "1\r\n2\r\n3\r\n", "end": "1\n2", "twice": "a\nb\na\nb\n"}
+	for _, tt := range []struct {
+		name, patch string
+		want        map[string]string // what differs from files; "-" is a file that is gone
+		err         string
+	}{
+		{"one hunk", "--- a/a\n+++ b/a\n@@ -2,3 +2,3 @@\n 2\n-3\n+drei\n 4\n", map[string]string{"a": "1\n2\ndrei\n4\n5\n6\n7\n8\n"}, ""},
+		{"wrong line numbers", "--- a/a\n+++ b/a\n@@ -70,3 +70,3 @@\n 2\n-3\n+drei\n 4\n", map[string]string{"a": "1\n2\ndrei\n4\n5\n6\n7\n8\n"}, ""},
+		{"no line numbers", "--- a\n+++ a\n@@\n-3\n+drei\n", map[string]string{"a": "1\n2\ndrei\n4\n5\n6\n7\n8\n"}, ""},
+		{"two hunks", "diff --git a/a b/a\nindex 1..2 100644\n--- a/a\n+++ b/a\n@@ -1,2 +1,4 @@\n+0\n+0\n 1\n 2\n@@ -7,2 +9,1 @@\n 7\n-8\n", map[string]string{"a": "0\n0\n1\n2\n3\n4\n5\n6\n7\n"}, ""},
+		{"two files", "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+one\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+X\n", map[string]string{"a": "one\n2\n3\n4\n5\n6\n7\n8\n", "b": "X\ny\n"}, ""},
+		{"the second fails", "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+one\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-z\n+Z\n", nil, "hunk 1 of b does not fit"},
+		{"a new file", "--- /dev/null\n+++ b/new/n\n@@ -0,0 +1,2 @@\n+1\n+2\n", map[string]string{"new/n": "1\n2\n"}, ""},
+		{"a new file that exists", "--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+1\n", nil, "exists, and the patch creates it"},
+		{"a deleted file", "--- a/b\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-x\n-y\n", map[string]string{"b": "-"}, ""},
+		{"deleted with more in it", "--- a/b\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", nil, "has more than the patch deletes"},
+		{"a missing file", "--- a/none\n+++ b/none\n@@ -1 +1 @@\n-x\n+y\n", nil, "none does not exist"},
+		{"CRLF", "--- a/dos\n+++ b/dos\n@@ -1,3 +1,3 @@\n 1\n-2\n+zwei\n 3\n", map[string]string{"dos": "1\r\nzwei\r\n3\r\n"}, ""},
+		{"no newline at the end", "--- a/end\n+++ b/end\n@@ -1,2 +1,2 @@\n 1\n-2\n\\ No newline at end of file\n+zwei\n\\ No newline at end of file\n", map[string]string{"end": "1\nzwei"}, ""},
+		{"a line behind the end", "--- a/end\n+++ b/end\n@@ -1,2 +1,3 @@\n 1\n 2\n+3\n", map[string]string{"end": "1\n2\n3\n"}, ""},
+		{"two places", "--- a/twice\n+++ b/twice\n@@ -9 +9 @@\n-a\n+A\n", nil, "fits at lines 1 and 3"},
+		{"the place that it names", "--- a/twice\n+++ b/twice\n@@ -3 +3 @@\n-a\n+A\n", map[string]string{"twice": "a\nb\nA\nb\n"}, ""},
+		{"a line like a header", "--- a/b\n+++ b/b\n@@ -1,2 +1,4 @@\n+-- q\n x\n+++ r\n y\n", map[string]string{"b": "-- q\nx\n++ r\ny\n"}, ""},
+		{"additions only", "--- a/b\n+++ b/b\n@@ -1,0 +2 @@\n+new\n", map[string]string{"b": "x\nnew\ny\n"}, ""},
+		{"blank context", "--- a/a\n+++ b/a\n@@ -1,1 +1,2 @@\n 1\n+\n", map[string]string{"a": "1\n\n2\n3\n4\n5\n6\n7\n8\n"}, ""},
+		{"nothing", "", nil, "the patch has no file"},
+		{"no hunk", "--- a/a\n+++ b/a\n", nil, "no hunk for a"},
+		{"a hunk without a file", "@@ -1 +1 @@\n-1\n+2\n", nil, "a hunk without --- and +++"},
+		{"no change", "--- a/a\n+++ b/a\n@@ -1 +1 @@\n 1\n", nil, "the hunk changes nothing"},
+		{"a broken hunk", "--- a/a\n+++ b/a\n@@ -x +1 @@\n-1\n", nil, "is not the beginning of a hunk"},
+		{"a broken line", "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\nzwei\n", nil, "begins with a space, - or +"},
+		{"a rename", "--- a/a\n+++ b/c\n@@ -1 +1 @@\n-1\n+2\n", nil, "renames a to c"},
+		{"a rename without hunks", "diff --git a/a b/c\nrename from a\nrename to c\n", nil, "is not supported"},
+		{"one file twice", "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n--- a/./a\n+++ b/./a\n@@ -2 +2 @@\n-2\n+3\n", nil, "has a twice"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			own := map[string]string{}
+			for k, v := range files {
+				own[k] = v
+			}
+			f, dir := folder(t, own)
+			a := use(t, f, "patch", in{"patch": tt.patch})
+			if !strings.Contains(a.Error, tt.err) || (a.Error == "") != (tt.err == "") {
+				t.Errorf("%+v", a)
+			}
+			for name, was := range files {
+				want, differs := tt.want[name]
+				if !differs {
+					want = was
+				}
+				got, err := os.ReadFile(filepath.Join(dir, name))
+				if gone := err != nil; gone != (want == "-") || !gone && string(got) != want {
+					t.Errorf("%s is %q, %v, want %q", name, got, err, want)
+				}
+			}
+			if want, ok := tt.want["new/n"]; ok && content(t, dir, "new/n") != want {
+				t.Errorf("the new file is %q", content(t, dir, "new/n"))
+			}
+			if tt.err == "" && len(a.Files) != len(tt.want) {
+				t.Errorf("the events are %v", a.Files)
+			}
+		})
+	}
+}
+
+// TestPatchTakenBack: a patch that fails while it is stored leaves every file as it was.
+func TestPatchTakenBack(t *testing.T) {
+	t.Parallel()
+	f, dir := folder(t, map[string]string{"a": "1\n", "b": "1\n", "c": "1\n", "old": "1\n"})
+	begin := func(name string) change {
+		p, err := f.find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := f.change(p, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.new = []byte("2\n")
+		return c
+	}
+	gone := begin("old")
+	gone.remove, gone.new = true, nil
+	list := []change{begin("a"), begin("new"), gone, begin("b"), begin("c")}
+	if err := os.WriteFile(filepath.Join(dir, "b"), []byte("theirs\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.storeAll(list); err == nil || !strings.Contains(err.Error(), "b has changed meanwhile") || strings.Contains(err.Error(), "stays changed") {
+		t.Error(err)
+	}
+	for name, want := range map[string]string{"a": "1\n", "b": "theirs\n", "c": "1\n", "old": "1\n"} {
+		if got := content(t, dir, name); got != want {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
+		t.Error("the new file stays")
+	}
+}
+
+// TestList: what a folder has, in order and with a bound.
+func TestList(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"b.txt": "", "a/c.txt": "", ".git/x": "", "node_modules/m/x": "", ".env": ""}
+	for i := range 1200 {
+		files[fmt.Sprintf("many/%04d", i)] = ""
+	}
+	f, _ := folder(t, files)
+	for _, tt := range []struct {
+		name  string
+		input in
+		want  string
+		err   string
+	}{
+		{"the folder", in{}, ".env\n.git/\na/\nb.txt\nmany/\nnode_modules/", ""},
+		{"a folder in it", in{"path": "a"}, "c.txt", ""},
+		{"a file", in{"path": "b.txt"}, "b.txt", ""},
+		{"a missing one", in{"path": "none"}, "", "none does not exist"},
+	} {
+		if a := use(t, f, "list", tt.input); a.Text != tt.want || !strings.Contains(a.Error, tt.err) {
+			t.Errorf("%s: %+v", tt.name, a)
+		}
+	}
+	a := use(t, f, "list", in{"recursive": true})
+	if !strings.HasPrefix(a.Text, ".env\n.git/\na/\na/c.txt\nb.txt\nmany/\nmany/0000\n") || !strings.HasSuffix(a.Text, "[more than 1000 entries: list a folder within]") {
+		t.Errorf("%.200s", a.Text)
+	}
+	if a := use(t, f, "list", in{"path": "many"}); strings.Count(a.Text, "\n") != listEntries {
+		t.Errorf("%d lines", strings.Count(a.Text, "\n"))
+	}
+}
+
+// TestSearch: lines by expression, files by glob.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"a.go": "package a\nfunc A() {}\n", "sub/b.go": "package b\nfunc B() {}\n", "sub/c.txt": "func C\n", "bin.go": "func \x00", "node_modules/x.go": "func X\n",
+		"long.txt": strings.Repeat("y", 1000) + "needle\n", "dos.txt": "func D\r\n"}
+	for i := range 300 {
+		files[fmt.Sprintf("many/%03d.md", i)] = "match\n"
+	}
+	f, _ := folder(t, files)
+	for _, tt := range []struct {
+		name  string
+		input in
+		want  string
+		err   string
+	}{
+		{"an expression", in{"pattern": `func \w`, "glob": "*.go"}, "a.go:2: func A() {}\nsub/b.go:2: func B() {}", ""},
+		{"in a folder", in{"pattern": "func", "path": "sub"}, "sub/b.go:2: func B() {}\nsub/c.txt:1: func C", ""},
+		{"in a file", in{"pattern": "func", "path": "sub/c.txt"}, "sub/c.txt:1: func C", ""},
+		{"the end of a CRLF line", in{"pattern": "D$"}, "dos.txt:1: func D", ""},
+		{"any case", in{"pattern": "FUNC C", "ignore_case": true}, "sub/c.txt:1: func C", ""},
+		{"files", in{"glob": "**/*.go"}, "a.go\nbin.go\nsub/b.go", ""},
+		{"files of a folder", in{"glob": "sub/*"}, "sub/b.go\nsub/c.txt", ""},
+		{"alternatives", in{"glob": "*.{txt,md}", "path": "sub"}, "sub/c.txt", ""},
+		{"nothing", in{"pattern": "zzz"}, "[no match]", ""},
+		{"a long line", in{"pattern": "^y"}, "long.txt:1: " + strings.Repeat("y", 300) + "...", ""},
+		{"no valid expression", in{"pattern": "("}, "", "the pattern is not valid"},
+		{"no valid glob", in{"glob": "["}, "", "the glob"},
+		{"neither", in{}, "", "neither a pattern nor a glob"},
+		{"a missing folder", in{"pattern": "x", "path": "none"}, "", "none does not exist"},
+	} {
+		if a := use(t, f, "search", tt.input); a.Text != tt.want || !strings.Contains(a.Error, tt.err) || (a.Error == "") != (tt.err == "") {
+			t.Errorf("%s: %+v", tt.name, a)
+		}
+	}
+	a := use(t, f, "search", in{"pattern": "match"})
+	if !strings.HasSuffix(a.Text, "[more than 200 matches: narrow the search]") || strings.Count(a.Text, "\n") != searchMatches {
+		t.Errorf("%.100s", a.Text)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tool := range f.Read() {
+		if tool.Name == "search" {
+			job, _ := tool.Check(json.RawMessage(`{"pattern":"match"}`))
+			if a := job.Do(ctx, nil); a.Error == "" {
+				t.Error("a search goes on after its turn")
+			}
+		}
+	}
+}
+
+// FuzzPatch: no diff breaks the parser, and what it makes of a file is a text.
+func FuzzPatch(f *testing.F) {
+	f.Add("--- a/a\n+++ b/a\n@@ -1,2 +1,3 @@\n 1\n-2\n+3\n+4\n\\ No newline at end of file\n", "1\n2\n")
+	f.Add("--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+1\n", "")
+	f.Add("--- a/a\n+++ b/a\n@@\n-x\n@@ -9 @@\n+y", "x\r\n")
+	f.Fuzz(func(t *testing.T, patch, before string) {
+		parts, err := parsePatch(patch)
+		if err != nil {
+			return
+		}
+		for _, p := range parts {
+			if p.path == "" {
+				continue
+			}
+			after, err := patched([]byte(before), p.hunks, "f")
+			if err != nil {
+				continue
+			}
+			removed, added := 0, 0
+			for _, h := range p.hunks {
+				for _, l := range h.lines {
+					switch l[0] {
+					case '-':
+						removed++
+					case '+':
+						added++
+					}
+				}
+			}
+			count := func(s string) (n int) {
+				for range strings.Lines(s) {
+					n++
+				}
+				return n
+			}
+			if got, want := count(string(after)), count(before)-removed+added; got != want {
+				t.Errorf("%q and %q make %q: %d lines, want %d", before, patch, after, got, want)
+			}
+		}
+	})
+}
+
+// FuzzInput: no input of a model breaks a tool's check.
+func FuzzInput(f *testing.F) {
+	for _, s := range []string{`{"path":"a"}`, `{"command":"ls"}`, `{"patch":"--- a\n"}`, `{"pattern":"("}`, `null`, `[]`, `{`, `{"path":1}`} {
+		f.Add(s)
+	}
+	dir := f.TempDir()
+	folder, err := OpenFolder(dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	tools := append(append(folder.Read(), folder.Change()...), Shell{Dir: dir}.Tool())
+	f.Fuzz(func(t *testing.T, input string) {
+		for _, tool := range tools {
+			if job, err := tool.Check(json.RawMessage(input)); err == nil && job.Do == nil {
+				t.Errorf("%s does nothing with %q", tool.Name, input)
+			}
+		}
+	})
+}
