@@ -151,4 +151,3 @@ func TestShellStart(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
-
