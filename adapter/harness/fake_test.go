@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -140,7 +141,7 @@ func (m *model) backend(limits Limits) agent.Backend {
 }
 
 // request asks the harness something in a folder with a file.
-func request(t *testing.T, text string) execution.Request {
+func request(t testing.TB, text string) execution.Request {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("content of a\n"), 0o600); err != nil {
@@ -182,4 +183,16 @@ func bodies[T execution.Body](events []execution.Event) (list []T) {
 		}
 	}
 	return list
+}
+
+// silent is an inbox without commands.
+type silent struct{ ended bool }
+
+func (s *silent) Receive(ctx context.Context) (execution.Command, error) {
+	if !s.ended {
+		s.ended = true
+		return execution.EndInput{}, nil
+	}
+	<-ctx.Done()
+	return nil, io.EOF
 }

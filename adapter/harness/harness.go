@@ -183,7 +183,7 @@ func (a *Adapter) Execute(ctx context.Context, req execution.Request, in adapter
 		return refused(err)
 	}
 	w := &worker{harness: a, req: req}
-	agent := modelapi.Agent{Name: name, Prefix: api.Name() + "/", InOrder: true, Limits: a.opts.Limits.kit(req.Run), Table: table(), Open: w.open, Close: w.close}
+	agent := modelapi.Agent{Name: name, Prefix: api.Name() + "/", InOrder: true, Limits: a.opts.Limits.kit(req.Run), Table: table(false), Open: w.open, Close: w.close}
 	req.Run.Model = model
 	return api.Run(ctx, agent, req, in)
 }

@@ -23,10 +23,13 @@ type worker struct {
 	folder  *codetool.Folder
 }
 
-// table are the tools whose calls have events of their own.
-func table() *toolcall.Table {
+// table are the tools whose calls have events of their own. A sub-agent has no sub-agents.
+func table(sub bool) *toolcall.Table {
 	tools := codetool.Kinds()
-	tools[toolcall.Agent], tools[toolcall.Skill] = []string{"agent"}, []string{"skill"}
+	tools[toolcall.Skill] = []string{"skill"}
+	if !sub {
+		tools[toolcall.Agent] = []string{"agent"}
+	}
 	return &toolcall.Table{Tools: tools, Input: toolcall.Input{Command: "command", Prompt: "prompt", Skill: "name"}, DefaultAgent: "agent"}
 }
 
@@ -82,7 +85,7 @@ func (w *worker) open(_ context.Context, a *modelapi.Agent) *execution.Error {
 	}
 	a.Documents = strings.Join(append([]string{surroundings(dir, writes)}, append(docs, describe(skills)...)...), "\n\n")
 	a.System = instructions
-	sub := modelapi.Agent{System: subInstructions, Documents: a.Documents, Tools: tools, InOrder: true, Limits: w.harness.opts.Limits.sub(run), Table: table()}
+	sub := modelapi.Agent{System: subInstructions, Documents: a.Documents, Tools: tools, InOrder: true, Limits: w.harness.opts.Limits.sub(run), Table: table(true)}
 	a.Tools = append(append(a.Tools, tools...), ask(), delegate(sub))
 	return nil
 }
