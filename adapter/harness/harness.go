@@ -17,6 +17,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/mcpclient"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
 	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
@@ -107,6 +108,7 @@ func (a *Adapter) Capabilities() execution.Capabilities {
 	g := &c.Agent
 	g.NativeTools, g.AgentsMD, g.Skills, g.SkillsFormat, g.SubagentDispatch, g.MaxTurns = true, true, true, "directory", true, true
 	g.ParallelToolCalls = false
+	g.MCP, g.MCPTransports = true, []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP}
 	g.SandboxModes = []execution.SandboxMode{execution.SandboxReadOnly, execution.SandboxNone}
 	g.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 	g.ThinkingBudgetTokens = true
@@ -241,7 +243,7 @@ func (a *Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
 		}
 		r.MCP = func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
 			if server != cliagent.CallerTools {
-				tool = mcpName(server, tool)
+				tool = mcpclient.Name(server, tool)
 			}
 			return adapter.ScriptedCall{Name: tool, Input: input}
 		}

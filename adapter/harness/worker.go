@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/codetool"
+	"github.com/drawbar/drawbar/adapter/kit/mcpclient"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
 	"github.com/drawbar/drawbar/adapter/kit/toolcall"
 	"github.com/drawbar/drawbar/execution"
@@ -21,6 +22,7 @@ type worker struct {
 	harness *Adapter
 	req     execution.Request
 	folder  *codetool.Folder
+	servers *mcpclient.Client
 }
 
 // table are the tools whose calls have events of their own. A sub-agent has no sub-agents.
@@ -34,7 +36,7 @@ func table(sub bool) *toolcall.Table {
 }
 
 // open completes the agent of a request.
-func (w *worker) open(_ context.Context, a *modelapi.Agent) *execution.Error {
+func (w *worker) open(ctx context.Context, a *modelapi.Agent) *execution.Error {
 	run := w.req.Run
 	if w.req.Continuation != nil {
 		past, err := modelapi.ReadPast(w.req.Continuation)
@@ -66,12 +68,18 @@ func (w *worker) open(_ context.Context, a *modelapi.Agent) *execution.Error {
 	if w.folder, err = codetool.OpenFolder(dir, extra...); err != nil {
 		return execution.Errorf(execution.CodeSpawn, "%v", err).WithHint("name an existing directory: --cwd")
 	}
+	env := cliagent.Environ(w.harness.opts.Environ(), run, w.harness.keys()...)
 	writes := run.Sandbox != execution.SandboxReadOnly
 	tools := w.folder.Read()
 	if writes {
 		tools = append(tools, w.folder.Change()...)
-		tools = append(tools, codetool.Shell{Dir: dir, Env: cliagent.Environ(w.harness.opts.Environ(), run, w.harness.keys()...), Grace: grace(run),
-			Start: w.harness.opts.Runner}.Tool())
+		tools = append(tools, codetool.Shell{Dir: dir, Env: env, Grace: grace(run), Start: w.harness.opts.Runner}.Tool())
+	}
+	if len(run.MCPServers) > 0 {
+		if w.servers, err = mcpclient.Open(ctx, run.MCPServers, mcpclient.Options{Dir: dir, Env: env, Grace: grace(run), Start: w.harness.opts.Runner}); err != nil {
+			return execution.Errorf(execution.CodeToolBridge, "%v", err).WithHint("correct the server in mcpServers or --mcp, or leave it out")
+		}
+		tools = append(tools, w.servers.Tools()...)
 	}
 	if len(skills) > 0 {
 		tools = append(tools, w.skill(skills))
@@ -92,6 +100,9 @@ func (w *worker) open(_ context.Context, a *modelapi.Agent) *execution.Error {
 
 // close releases what open opened.
 func (w *worker) close() {
+	if w.servers != nil {
+		w.servers.Close()
+	}
 	if w.folder != nil {
 		_ = w.folder.Close() // opened read-only
 	}
