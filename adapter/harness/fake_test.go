@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,6 +29,8 @@ type reply struct {
 	calls  []string // name and input, separated by a space
 	finish string
 	status int
+	why    string // of a status
+	tokens int    // of the prompt; 0 is 100
 	after  time.Duration
 	hang   bool
 }
@@ -39,6 +42,7 @@ func (r reply) ending(s string) reply { r.finish = s; return r }
 // model is a model in memory: it gives its replies in order, and repeats the last one.
 type model struct {
 	replies []reply
+	window  int64
 	mu      sync.Mutex
 	bodies  []string
 }
@@ -66,7 +70,7 @@ func (m *model) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	header := http.Header{"Content-Type": {"text/event-stream"}}
 	if p.status != 0 {
-		return &http.Response{StatusCode: p.status, Header: header, Body: io.NopCloser(strings.NewReader(`{"error":{"message":"the model says no"}}`))}, nil
+		return &http.Response{StatusCode: p.status, Header: header, Body: io.NopCloser(strings.NewReader(fmt.Sprintf(`{"error":{"message":%q}}`, cmp.Or(p.why, "the model says no"))))}, nil
 	}
 	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(p.stream(n)))}, nil
 }
@@ -92,7 +96,7 @@ func (r reply) stream(n int) string {
 		finish = "stop"
 	}
 	b, _ := json.Marshal(map[string]any{"id": "m", "model": "model-1", "choices": []any{map[string]any{"delta": delta, "finish_reason": finish}},
-		"usage": map[string]int{"prompt_tokens": 100, "completion_tokens": 10}})
+		"usage": map[string]int{"prompt_tokens": cmp.Or(r.tokens, 100), "completion_tokens": 10}})
 	return "data: " + string(b) + "\n\ndata: [DONE]\n\n"
 }
 
@@ -135,7 +139,7 @@ func (m *model) backend(limits Limits) agent.Backend {
 	api := modelapi.New(modelapi.Spec{Name: "fake", Title: "the fake API", Wire: chat.Wire{}, Base: "http://fake.test", KeyVars: []string{"FAKE_KEY"},
 		KeyPage: "https://example.com", Default: "model-1", Capabilities: func(*execution.Capabilities) {}},
 		modelapi.Options{Transport: m, Environ: func() []string { return []string{"FAKE_KEY=" + plantedKey} }})
-	a := New(Options{Limits: limits, Services: func() []*modelapi.Adapter { return []*modelapi.Adapter{api} },
+	a := New(Options{Limits: limits, Window: m.window, Services: func() []*modelapi.Adapter { return []*modelapi.Adapter{api} },
 		Environ: func() []string { return []string{"FAKE_KEY=" + plantedKey, "PATH=" + os.Getenv("PATH"), "SHOWN=yes"} }})
 	return agent.Backend{Name: name, Adapter: a, Models: []execution.Model{{ID: "fake/model-1", Price: &execution.Price{Input: 10, Output: 10}}}}
 }

@@ -47,6 +47,8 @@ type Options struct {
 	Limits Limits
 	// Services are the model APIs. Default: those of the registered agents.
 	Services func() []*modelapi.Adapter
+	// Window is the size of a model's context, in tokens, if nobody states it. Default: 200,000.
+	Window int64
 	// Environ returns the environment that commands inherit, as name=value. Default: os.Environ.
 	Environ func() []string
 	// Runner starts commands and MCP servers. Default: process.Launch.
@@ -185,7 +187,11 @@ func (a *Adapter) Execute(ctx context.Context, req execution.Request, in adapter
 		return refused(err)
 	}
 	w := &worker{harness: a, req: req}
-	agent := modelapi.Agent{Name: name, Prefix: api.Name() + "/", InOrder: true, Limits: a.opts.Limits.kit(req.Run), Table: table(false), Open: w.open, Close: w.close}
+	window := cmp.Or(a.opts.Window, 200_000)
+	if m := execution.FindModel(vendormodel.All(), model); m != nil && m.ContextWindow > 0 {
+		window = m.ContextWindow
+	}
+	agent := modelapi.Agent{Name: name, Window: window, Prefix: api.Name() + "/", InOrder: true, Limits: a.opts.Limits.kit(req.Run), Table: table(false), Open: w.open, Close: w.close}
 	req.Run.Model = model
 	return api.Run(ctx, agent, req, in)
 }

@@ -93,7 +93,7 @@ func (w *worker) open(ctx context.Context, a *modelapi.Agent) *execution.Error {
 	}
 	a.Documents = strings.Join(append([]string{surroundings(dir, writes)}, append(docs, describe(skills)...)...), "\n\n")
 	a.System = instructions
-	sub := modelapi.Agent{System: subInstructions, Documents: a.Documents, Tools: tools, InOrder: true, Limits: w.harness.opts.Limits.sub(run), Table: table(true)}
+	sub := modelapi.Agent{Name: name, Window: a.Window, System: subInstructions, Documents: a.Documents, Tools: tools, InOrder: true, Limits: w.harness.opts.Limits.sub(run), Table: table(true)}
 	a.Tools = append(append(a.Tools, tools...), ask(), delegate(sub))
 	return nil
 }

@@ -102,7 +102,12 @@ func (r *run) answer(ctx context.Context) *outcome {
 			return stopped(ctx) // a limit of the caller's ended the run at this event
 		}
 		r.tally.models++
+		r.makeRoom(ctx)
 		reply, f := r.callModel(ctx, false)
+		if !r.fits(ctx, reply, f) {
+			r.step(execution.StepEnd{TurnIndex: r.turns, StepIndex: step})
+			continue
+		}
 		if f != nil {
 			r.step(execution.StepEnd{TurnIndex: r.turns, StepIndex: step})
 			o := failed(EndError, f.Code, "%s", f.Message)
