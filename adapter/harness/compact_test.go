@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/adapter/kit/modelapi/modelapitest"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -47,7 +48,7 @@ func TestCompaction(t *testing.T) {
 			if tt.schema {
 				wantsJSON(&req)
 			}
-			res, events := run1(t, m.backend(Limits{}), req, agent.Options{})
+			res, events := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 			if res.Status != tt.status || tt.code != "" && res.Error.ErrorCode() != tt.code || m.called() != len(tt.replies) {
 				t.Errorf("%s %+v after %d calls", res.Status, res.Error, m.called())
 			}
@@ -87,7 +88,7 @@ func TestPrune(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(req.Run.Cwd, "long"), []byte(strings.Repeat("line of text\n", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	res, _ := run1(t, m.backend(Limits{}), req, agent.Options{})
+	res, _ := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 	if res.Status != execution.StatusCompleted {
 		t.Fatalf("%s %+v", res.Status, res.Error)
 	}

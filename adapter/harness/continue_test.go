@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/drawbar/drawbar/adapter/kit/modelapi/modelapitest"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -59,7 +60,7 @@ func TestApprovalContinues(t *testing.T) {
 			m := &model{replies: []reply{calls(`read {"path":"a.txt"}`), calls(`read {"path":"a.txt"}`, `write {"path":"one.txt","content":"1"}`, `list {}`), says("done")}}
 			req := request(t, "write it")
 			interrupts(&req)
-			res, events := run1(t, m.backend(Limits{}), req, agent.Options{})
+			res, events := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 			if res.Status != execution.StatusAwaitingApproval || res.ApprovalRequest == nil || res.ApprovalRequest.ApprovalKey == "" || exists(req.Run.Cwd, "one.txt") ||
 				res.Metadata["stopReason"] != "approval_required" {
 				t.Fatalf("%s %+v %v", res.Status, res.ApprovalRequest, res.Metadata)
@@ -78,7 +79,7 @@ func TestApprovalContinues(t *testing.T) {
 			again := request(t, "here you are")
 			again.Run.Cwd, again.Run.Model, again.Run.ApprovalMode, again.Continuation = req.Run.Cwd, "", tt.mode, c
 			interrupts(&again)
-			res, events = run1(t, m.backend(Limits{}), again, agent.Options{})
+			res, events = modelapitest.Run(t, m.backend(Limits{}), again, agent.Options{})
 			if waits := res.Status == execution.StatusAwaitingApproval; waits != tt.waits || exists(req.Run.Cwd, "one.txt") != tt.writes {
 				t.Errorf("%s %+v, written: %v", res.Status, res.Error, exists(req.Run.Cwd, "one.txt"))
 			}
@@ -109,7 +110,7 @@ func TestClarificationContinues(t *testing.T) {
 	t.Parallel()
 	m := &model{replies: []reply{calls(`ask {"question":"which repo?"}`, `list {}`), says("done")}}
 	req := request(t, "do it")
-	res, _ := run1(t, m.backend(Limits{}), req, agent.Options{})
+	res, _ := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 	if res.Status != execution.StatusNeedsClarification || res.Output.Text != "which repo?" || res.Metadata["stopReason"] != "clarification_required" {
 		t.Fatalf("%s %+v %v", res.Status, res.Output, res.Metadata)
 	}
@@ -119,7 +120,7 @@ func TestClarificationContinues(t *testing.T) {
 	}
 	again := request(t, "the second one")
 	again.Continuation = c
-	res, events := run1(t, m.backend(Limits{}), again, agent.Options{})
+	res, events := modelapitest.Run(t, m.backend(Limits{}), again, agent.Options{})
 	if res.Status != execution.StatusCompleted || len(bodies[execution.InputRequired](events)) != 0 {
 		t.Errorf("%s %+v", res.Status, res.Error)
 	}
@@ -141,7 +142,7 @@ func TestDeferredContinues(t *testing.T) {
 				m.replies[1], limits = reply{hang: true}, Limits{}
 			}
 			req.Run.ApprovalMode, again.Run.ApprovalMode = execution.ApprovalYolo, execution.ApprovalYolo
-			res, _ := run1(t, m.backend(limits), req, agent.Options{})
+			res, _ := modelapitest.Run(t, m.backend(limits), req, agent.Options{})
 			c := stored(t, res)
 			if c.Kind != execution.ContinuationDeferred || c.State["iteration"] != 2.0 {
 				t.Errorf("%s %v", c.Kind, c.State["iteration"])
@@ -154,7 +155,7 @@ func TestDeferredContinues(t *testing.T) {
 			}
 			again.Run.Cwd, again.Continuation = req.Run.Cwd, c
 			m.replies = []reply{says(""), says(""), says("done")}
-			res, events := run1(t, m.backend(Limits{}), again, agent.Options{})
+			res, events := modelapitest.Run(t, m.backend(Limits{}), again, agent.Options{})
 			if res.Status != execution.StatusCompleted || len(bodies[execution.ToolCallReady](events)) != 0 {
 				t.Errorf("%s %+v", res.Status, res.Error)
 			}
@@ -172,7 +173,7 @@ func TestTokens(t *testing.T) {
 	seen := map[any]bool{}
 	for range 3 {
 		m := &model{replies: []reply{calls(`ask {"question":"which?"}`)}}
-		res, _ := run1(t, m.backend(Limits{}), request(t, "do it"), agent.Options{})
+		res, _ := modelapitest.Run(t, m.backend(Limits{}), request(t, "do it"), agent.Options{})
 		token, _ := stored(t, res).State["resumeToken"].(string)
 		if len(token) < 32 || seen[token] {
 			t.Errorf("the token is %q", token)
@@ -187,7 +188,7 @@ func TestBadContinuations(t *testing.T) {
 	m := &model{replies: []reply{calls(`write {"path":"x","content":"1"}`)}}
 	req := request(t, "do it")
 	interrupts(&req)
-	res, _ := run1(t, m.backend(Limits{}), req, agent.Options{})
+	res, _ := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 	for name, change := range map[string]func(state map[string]any){
 		"no messages":              func(s map[string]any) { delete(s, "messages") },
 		"messages of another type": func(s map[string]any) { s["messages"] = "hello" },
@@ -213,7 +214,7 @@ func TestBadContinuations(t *testing.T) {
 		again := request(t, "go on")
 		again.Run.Model, again.Continuation = "", c
 		before := m.called()
-		got, _ := run1(t, m.backend(Limits{}), again, agent.Options{})
+		got, _ := modelapitest.Run(t, m.backend(Limits{}), again, agent.Options{})
 		if got.Status != execution.StatusUnsupported || m.called() != before {
 			t.Errorf("%s: %s %+v", name, got.Status, got.Error)
 		}
@@ -242,7 +243,7 @@ func FuzzContinuation(f *testing.F) {
 			m := &model{replies: []reply{says("hi")}}
 			req := execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "a", TurnID: "t", Message: execution.Message{ID: "m", Text: "hi", ReceivedAt: time.Unix(1, 0)},
 				Run: execution.RunOptions{Model: "fake", Cwd: os.TempDir(), Sandbox: execution.SandboxReadOnly}, Continuation: &execution.Continuation{Kind: kind, State: s}}
-			run1(t, m.backend(Limits{}), req, agent.Options{})
+			modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 		})
 	})
 }

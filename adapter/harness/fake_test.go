@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi/chat"
 	"github.com/drawbar/drawbar/agent"
@@ -153,30 +152,6 @@ func request(t testing.TB, text string) execution.Request {
 	}
 	return execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "a", TurnID: "t",
 		Message: execution.Message{ID: "m", Text: execution.Prompt(text), ReceivedAt: time.Unix(1, 0)}, Run: execution.RunOptions{Model: "fake", Cwd: dir}}
-}
-
-// run1 runs a request to its end.
-func run1(t *testing.T, b agent.Backend, req execution.Request, opts agent.Options) (execution.Result, []execution.Event) {
-	t.Helper()
-	run, err := agent.New(b).Start(t.Context(), req, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var events []execution.Event
-	for e, err := range run.Events(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		events = append(events, e)
-	}
-	res, err := run.Result(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := adaptertest.CheckOrder(events, res); err != nil {
-		t.Error(err)
-	}
-	return res, events
 }
 
 // bodies returns the bodies of one type.

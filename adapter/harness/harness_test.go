@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/adapter/kit/modelapi/modelapitest"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -38,7 +39,7 @@ func TestSubAgent(t *testing.T) {
 	req.Instructions.SystemPrompt = "be brief"
 	var asked []execution.ApprovalRequired
 	hooked := 0
-	res, events := run1(t, m.backend(Limits{}), req, agent.Options{
+	res, events := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{
 		OnApproval: func(_ context.Context, q execution.ApprovalRequired) execution.Decision {
 			asked = append(asked, q)
 			return execution.Decision{Approve: true}
@@ -114,7 +115,7 @@ func TestSubAgentEnds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			m := &model{replies: append(append([]reply{calls(`agent {"prompt":"go"}`)}, tt.replies...), says("done"))}
-			res, events := run1(t, m.backend(tt.limits), request(t, "go"), agent.Options{})
+			res, events := modelapitest.Run(t, m.backend(tt.limits), request(t, "go"), agent.Options{})
 			if res.Status != execution.StatusCompleted || res.Text != "done" {
 				t.Errorf("%s %+v", res.Status, res.Error)
 			}
@@ -132,13 +133,13 @@ func TestSubAgentWaits(t *testing.T) {
 	m := &model{replies: []reply{calls(`agent {"prompt":"write"}`), calls(`write {"path":"s.txt","content":"s"}`), calls(`write {"path":"s.txt","content":"s"}`), says("written"), says("done")}}
 	req := request(t, "go")
 	interrupts(&req)
-	res, _ := run1(t, m.backend(Limits{}), req, agent.Options{})
+	res, _ := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 	if res.Status != execution.StatusAwaitingApproval {
 		t.Fatalf("%s %+v", res.Status, res.Error)
 	}
 	again := request(t, "yes")
 	again.Run.Cwd, again.Run.ApprovalMode, again.Continuation = req.Run.Cwd, execution.ApprovalYolo, stored(t, res)
-	if res, _ = run1(t, m.backend(Limits{}), again, agent.Options{}); res.Status != execution.StatusCompleted || !exists(req.Run.Cwd, "s.txt") {
+	if res, _ = modelapitest.Run(t, m.backend(Limits{}), again, agent.Options{}); res.Status != execution.StatusCompleted || !exists(req.Run.Cwd, "s.txt") {
 		t.Errorf("%s %+v", res.Status, res.Error)
 	}
 }
@@ -165,7 +166,7 @@ func TestInstructions(t *testing.T) {
 		req := request(t, "go")
 		req.Run.Cwd, req.Run.Skills, req.Run.SystemPromptMode, req.Instructions.SystemPrompt = dir, []string{"../../skills/review"}, mode, "speak French"
 		req.Run.AgentsDoc = "the run's document"
-		res, events := run1(t, m.backend(Limits{}), req, agent.Options{})
+		res, events := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 		if res.Status != execution.StatusCompleted {
 			t.Fatalf("%s %+v", res.Status, res.Error)
 		}
@@ -217,7 +218,7 @@ func TestBadSkills(t *testing.T) {
 		for _, s := range list {
 			req.Run.Skills = append(req.Run.Skills, filepath.Join(top, s))
 		}
-		res, _ := run1(t, m.backend(Limits{}), req, agent.Options{})
+		res, _ := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 		if res.Status != execution.StatusFailed || res.Error.ErrorCode() != execution.CodeValidation || !strings.Contains(res.Error.Message, want) || m.called() > 0 {
 			t.Errorf("%v: %s %+v", list, res.Status, res.Error)
 		}
@@ -231,7 +232,7 @@ func TestSandbox(t *testing.T) {
 		calls(`agent {"prompt":"write x"}`), calls(`write {"path":"x","content":"x"}`), says("I cannot"), says("done")}}
 	req := request(t, "go")
 	req.Run.Sandbox, req.Run.ApprovalMode = execution.SandboxReadOnly, execution.ApprovalYolo
-	res, events := run1(t, m.backend(Limits{MaxIterations: 20}), req, agent.Options{})
+	res, events := modelapitest.Run(t, m.backend(Limits{MaxIterations: 20}), req, agent.Options{})
 	if res.Status != execution.StatusCompleted || exists(req.Run.Cwd, "x") || len(bodies[execution.ShellStart](events)) > 0 {
 		t.Errorf("%s %+v", res.Status, res.Error)
 	}
@@ -239,7 +240,7 @@ func TestSandbox(t *testing.T) {
 		t.Error("the model is not told")
 	}
 	req.Run.Sandbox = execution.SandboxWorkspace
-	if res, _ := run1(t, m.backend(Limits{}), req, agent.Options{}); res.Status != execution.StatusUnsupported || !strings.Contains(res.Error.Message, "workspace-write (it has read-only, none)") {
+	if res, _ := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{}); res.Status != execution.StatusUnsupported || !strings.Contains(res.Error.Message, "workspace-write (it has read-only, none)") {
 		t.Errorf("%s %+v", res.Status, res.Error)
 	}
 }
@@ -250,7 +251,7 @@ func TestDirectory(t *testing.T) {
 	m := &model{replies: []reply{says("hi")}}
 	req := request(t, "go")
 	req.Run.Cwd = filepath.Join(req.Run.Cwd, "none")
-	res, _ := run1(t, m.backend(Limits{}), req, agent.Options{})
+	res, _ := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 	if res.Status != execution.StatusFailed || !strings.Contains(res.Error.Message, "open the folder") || m.called() > 0 {
 		t.Errorf("%s %+v", res.Status, res.Error)
 	}
@@ -263,7 +264,7 @@ func TestCallerTools(t *testing.T) {
 	req := request(t, "go")
 	req.Tools = []execution.Tool{{Name: "read"}, {Name: "fetch", RequiresApproval: true}}
 	var got []string
-	res, events := run1(t, m.backend(Limits{}), req, agent.Options{
+	res, events := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{
 		Tools: func(_ context.Context, c execution.ToolCall) (execution.ToolResult, error) {
 			got = append(got, c.Name+string(c.Input))
 			return execution.ToolResult{Output: json.RawMessage(`"theirs"`)}, nil

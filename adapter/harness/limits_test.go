@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/drawbar/drawbar/adapter/kit/modelapi/modelapitest"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -85,7 +86,7 @@ func TestOutcomes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &model{replies: tt.replies}
 				begun := time.Now()
-				res, events := run1(t, m.backend(tt.limits), req, agent.Options{})
+				res, events := modelapitest.Run(t, m.backend(tt.limits), req, agent.Options{})
 				if res.Status != tt.status || res.Metadata["stopReason"] != tt.word {
 					t.Errorf("%s %v, %+v", res.Status, res.Metadata["stopReason"], res.Error)
 				}
@@ -127,7 +128,7 @@ func TestWhy(t *testing.T) {
 	m := &model{replies: []reply{calls(`fly {}`, `list {}`), says("no JSON"), says(`{}`)}}
 	req := request(t, "go")
 	wantsJSON(&req)
-	run1(t, m.backend(Limits{MaxConsecutiveInvalidOutputs: 3}), req, agent.Options{})
+	modelapitest.Run(t, m.backend(Limits{MaxConsecutiveInvalidOutputs: 3}), req, agent.Options{})
 	got := strings.Join(m.said(t, 2)[1:], "\n")
 	want := `user: go
 assistant:  calls fly calls list

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/modelapi/modelapitest"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -19,7 +20,7 @@ func TestShellEnvironment(t *testing.T) {
 		m := &model{replies: []reply{calls(`shell {"command":"env | sort | grep -E 'SHOWN|FAKE|OWN'; pwd"}`), says("done")}}
 		req := request(t, "go")
 		req.Run.ApprovalMode, req.Run.Environment, req.Run.Env = execution.ApprovalYolo, mode, map[string]string{"OWN": "1", "FAKE_KEY": plantedKey}
-		res, events := run1(t, m.backend(Limits{}), req, agent.Options{})
+		res, events := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 		if res.Status != execution.StatusCompleted {
 			t.Errorf("%s %+v", res.Status, res.Error)
 		}

@@ -2,12 +2,10 @@ package harness
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/codetool"
@@ -73,16 +71,16 @@ func (w *worker) open(ctx context.Context, a *modelapi.Agent) *execution.Error {
 	tools := w.folder.Read()
 	if writes {
 		tools = append(tools, w.folder.Change()...)
-		tools = append(tools, codetool.Shell{Dir: dir, Env: env, Grace: grace(run), Start: w.harness.opts.Runner}.Tool())
+		tools = append(tools, codetool.Shell{Dir: dir, Env: env, Grace: cliagent.Grace(run, 0), Start: w.harness.opts.Runner}.Tool())
 	}
 	if len(run.MCPServers) > 0 {
-		if w.servers, err = mcpclient.Open(ctx, run.MCPServers, mcpclient.Options{Dir: dir, Env: env, Grace: grace(run), Start: w.harness.opts.Runner}); err != nil {
+		if w.servers, err = mcpclient.Open(ctx, run.MCPServers, mcpclient.Options{Dir: dir, Env: env, Grace: cliagent.Grace(run, 0), Start: w.harness.opts.Runner}); err != nil {
 			return execution.Errorf(execution.CodeToolBridge, "%v", err).WithHint("correct the server in mcpServers or --mcp, or leave it out")
 		}
 		tools = append(tools, w.servers.Tools()...)
 	}
 	if len(skills) > 0 {
-		tools = append(tools, w.skill(skills))
+		tools = append(tools, useSkill(skills))
 	}
 	docs, read := documents(dir)
 	for _, path := range read {
@@ -108,66 +106,50 @@ func (w *worker) close() {
 	}
 }
 
-// grace is the time from TERM to KILL as the transport states it.
-func grace(run execution.RunOptions) time.Duration {
-	if run.GracePeriodMs == nil {
-		return 0
-	}
-	if *run.GracePeriodMs == 0 {
-		return -1
-	}
-	return time.Duration(*run.GracePeriodMs) * time.Millisecond
-}
-
-// parse reads a tool's input of texts, which must not be blank.
-func parse(input json.RawMessage, name string) (string, error) {
-	var in map[string]string
-	if err := json.Unmarshal(input, &in); err != nil || len(in) > 1 || strings.TrimSpace(in[name]) == "" {
-		return "", errors.New(`the input must be {"` + name + `": TEXT}`)
-	}
-	return in[name], nil
-}
-
-func schema(name, description string) json.RawMessage {
-	b, _ := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{name: map[string]string{"type": "string", "description": description}},
-		"required": []string{name}, "additionalProperties": false}) // plain values always encode
-	return b
+type askInput struct {
+	Question string `json:"question" jsonschema:"the question"`
 }
 
 // ask is the tool that asks the person a question.
 func ask() modelapi.Tool {
-	return modelapi.Tool{Tool: execution.Tool{Name: "ask", Description: "Ask the person a question that only they can answer, when the work cannot go on without it.",
-		InputSchema: schema("question", "the question")}, Check: func(input json.RawMessage) (modelapi.Job, error) {
-		question, err := parse(input, "question")
-		return modelapi.Job{Do: func(ctx context.Context, l *modelapi.Live) modelapi.Answer { return l.Ask(ctx, question) }}, err
-	}}
+	return modelapi.Define("ask", "Ask the person a question that only they can answer, when the work cannot go on without it.", func(in askInput) (modelapi.Job, error) {
+		return modelapi.Job{Do: func(ctx context.Context, l *modelapi.Live) modelapi.Answer { return l.Ask(ctx, in.Question) }}, stated("question", in.Question)
+	})
+}
+
+type agentInput struct {
+	Prompt string `json:"prompt" jsonschema:"the whole task, with everything that it needs to know, and what to answer"`
 }
 
 // delegate is the tool that lets a sub-agent do a part of the work. A sub-agent has no sub-agents and asks no questions.
 func delegate(sub modelapi.Agent) modelapi.Tool {
-	return modelapi.Tool{Tool: execution.Tool{Name: "agent", Description: "Let a sub-agent do a part of the work that takes many steps, such as a search through " +
-		"many files. It has the same tools, knows nothing of this conversation, and returns one answer.",
-		InputSchema: schema("prompt", "the whole task, with everything that it needs to know, and what to answer")}, Check: func(input json.RawMessage) (modelapi.Job, error) {
-		prompt, err := parse(input, "prompt")
-		return modelapi.Job{Do: func(ctx context.Context, l *modelapi.Live) modelapi.Answer { return l.Sub(ctx, sub, prompt) }}, err
-	}}
+	return modelapi.Define("agent", "Let a sub-agent do a part of the work that takes many steps, such as a search through many files. "+
+		"It has the same tools, knows nothing of this conversation, and returns one answer.", func(in agentInput) (modelapi.Job, error) {
+		return modelapi.Job{Do: func(ctx context.Context, l *modelapi.Live) modelapi.Answer { return l.Sub(ctx, sub, in.Prompt) }}, stated("prompt", in.Prompt)
+	})
 }
 
-// skill is the tool that reads a skill.
-func (w *worker) skill(list []skill) modelapi.Tool {
-	return modelapi.Tool{Tool: execution.Tool{Name: "skill", Description: "Read the instructions of a skill before a task that it is for.",
-		InputSchema: schema("name", "name of the skill")}, Check: func(input json.RawMessage) (modelapi.Job, error) {
-		name, err := parse(input, "name")
-		if err != nil {
-			return modelapi.Job{}, err
-		}
+type skillInput struct {
+	Name string `json:"name" jsonschema:"name of the skill"`
+}
+
+// useSkill is the tool that reads a skill.
+func useSkill(list []skill) modelapi.Tool {
+	return modelapi.Define("skill", "Read the instructions of a skill before a task that it is for.", func(in skillInput) (modelapi.Job, error) {
 		for _, s := range list {
-			if s.Name == name {
+			if s.Name == in.Name {
 				return modelapi.Job{Do: func(context.Context, *modelapi.Live) modelapi.Answer {
 					return modelapi.Answer{Text: "The folder of the skill is " + filepath.ToSlash(s.folder) + "\n\n" + s.text}
 				}}, nil
 			}
 		}
-		return modelapi.Job{}, errors.New("there is no skill " + name)
-	}}
+		return modelapi.Job{}, errors.New("there is no skill " + in.Name)
+	})
+}
+
+func stated(name, text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("the " + name + " is empty")
+	}
+	return nil
 }

@@ -194,11 +194,13 @@ func TestRead(t *testing.T) {
 		{"missing", in{"path": "none"}, "", "none does not exist"},
 		{"a folder", in{"path": "."}, "", "is a folder: use list"},
 		{"a long line", in{"path": "long"}, "1\t" + strings.Repeat("x", 2002) + " [2999 more bytes]\n2\tend\n", ""},
-		{"an unknown member", in{"path": "a.txt", "lines": 3}, "", `unknown field "lines"`},
-		{"a text for a number", in{"path": "a.txt", "limit": "3"}, "", `"limit" must be int, not string`},
-		{"no object", `[]`, "", "array"},
-		{"no JSON", `{"path":`, "", "not valid"},
-		{"two values", `{"path":"a.txt"} {}`, "", "more than one value"},
+		{"an unknown member", in{"path": "a.txt", "lines": 3}, "", `unexpected additional properties ["lines"]`},
+		{"a text for a number", in{"path": "a.txt", "limit": "3"}, "", `3 has type "string", want "integer"`},
+		{"no object", `[]`, "", "must be a JSON object"},
+		{"null", `null`, "", "must be a JSON object"},
+		{"no JSON", `{"path":`, "", "must be a JSON object"},
+		{"two values", `{"path":"a.txt"} {}`, "", "must be a JSON object"},
+		{"no path", `{}`, "", `missing properties: ["path"]`},
 		{"a large file", in{"path": "big", "offset": 500_000, "limit": 1}, "500000\ta line of a large file\n[more follows: continue with offset 500001]\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -290,6 +292,12 @@ func TestWrite(t *testing.T) {
 	}
 	if a := use(t, f, "write", in{"path": "large", "content": strings.Repeat("x", maxFile+1)}); !strings.Contains(a.Error, "larger than 10 MB") {
 		t.Errorf("%+v", a.Error)
+	}
+	for _, input := range []string{`{"path":"sub/b.txt"}`, `{"path":"sub/b.txt","content":null}`} { // a missing content would empty the file
+		use(t, f, "read", in{"path": "sub/b.txt"})
+		if a := use(t, f, "write", input); a.Error == "" || content(t, dir, "sub/b.txt") != "b\n" {
+			t.Errorf("%s: %+v", input, a)
+		}
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, ".*drawbar*"))
 	if len(left) > 0 {

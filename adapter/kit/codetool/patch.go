@@ -13,12 +13,15 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
+type patchInput struct {
+	Patch string `json:"patch" jsonschema:"the diff: --- a/FILE, +++ b/FILE, and hunks that begin with @@"`
+}
+
 // patch is the tool that applies a unified diff.
 func (f *Folder) patch() modelapi.Tool {
-	return tool("patch", "Apply a unified diff of one or more files: all of it, or nothing. /dev/null stands for a file that is created or deleted. "+
+	return modelapi.Define("patch", "Apply a unified diff of one or more files: all of it, or nothing. /dev/null stands for a file that is created or deleted. "+
 		"Hunks are found by their lines; line numbers may be off.",
-		object(1, [2]string{"patch", text("the diff: --- a/FILE, +++ b/FILE, and hunks that begin with @@")}),
-		func(in struct{ Patch string }) (modelapi.Job, error) {
+		func(in patchInput) (modelapi.Job, error) {
 			parts, err := parsePatch(in.Patch)
 			if err != nil {
 				return modelapi.Job{}, err

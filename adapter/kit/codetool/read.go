@@ -21,16 +21,14 @@ const (
 )
 
 type readInput struct {
-	Path          string
-	Offset, Limit int
+	Path   string `json:"path" jsonschema:"file, relative to the working directory"`
+	Offset int    `json:"offset,omitempty" jsonschema:"first line (default 1)"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"number of lines (default and maximum 2000)"`
 }
 
 // read is the tool that reads a file.
 func (f *Folder) read() modelapi.Tool {
-	return tool("read", "Read a text file. Lines are numbered from 1; the number and a tab precede each line and are not part of it.",
-		object(1, [2]string{"path", text("file, relative to the working directory")},
-			[2]string{"offset", member("integer", "first line (default 1)")},
-			[2]string{"limit", member("integer", fmt.Sprintf("number of lines (default and maximum %d)", readLines))}),
+	return modelapi.Define("read", "Read a text file. Lines are numbered from 1; the number and a tab precede each line and are not part of it.",
 		func(in readInput) (modelapi.Job, error) {
 			p, err := f.find(in.Path)
 			switch {

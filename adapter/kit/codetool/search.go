@@ -28,15 +28,13 @@ const (
 var passed = []string{".git", ".hg", ".svn", ".jj", "node_modules"}
 
 type listInput struct {
-	Path      string
-	Recursive bool
+	Path      string `json:"path,omitempty" jsonschema:"folder, relative to the working directory (default: that itself)"`
+	Recursive bool   `json:"recursive,omitempty" jsonschema:"also what is in its folders"`
 }
 
 // list is the tool that lists a folder.
 func (f *Folder) list() modelapi.Tool {
-	return tool("list", "List a folder. Folders end with a slash, links with an arrow to their target.",
-		object(0, [2]string{"path", text("folder, relative to the working directory (default: that itself)")},
-			[2]string{"recursive", member("boolean", "also what is in its folders, but for "+strings.Join(passed, ", "))}),
+	return modelapi.Define("list", "List a folder. Folders end with a slash, links with an arrow to their target. A recursive list leaves out what is in "+strings.Join(passed, ", ")+".",
 		func(in listInput) (modelapi.Job, error) {
 			if in.Path == "" {
 				in.Path = "."
@@ -118,18 +116,16 @@ func walk(ctx context.Context, p place, visit func(name string, d fs.DirEntry) e
 }
 
 type searchInput struct {
-	Pattern, Glob, Path string
-	Ignore              bool `json:"ignore_case"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"regular expression for a line"`
+	Glob    string `json:"glob,omitempty" jsonschema:"files to search, such as *.go or src/**/*.ts; without a slash in any folder"`
+	Path    string `json:"path,omitempty" jsonschema:"folder or file, relative to the working directory (default: all)"`
+	Ignore  bool   `json:"ignore_case,omitempty" jsonschema:"ignore upper and lower case"`
 }
 
 // search is the tool that searches files.
 func (f *Folder) search() modelapi.Tool {
-	return tool("search", "Find lines by a regular expression (RE2), in files that fit a glob; without a pattern, find files by the glob. "+
+	return modelapi.Define("search", "Find lines by a regular expression (RE2), in files that fit a glob; without a pattern, find files by the glob. "+
 		"Binary files, "+strings.Join(passed, ", ")+" are left out.",
-		object(0, [2]string{"pattern", text("regular expression for a line")},
-			[2]string{"glob", text("files to search, such as *.go or src/**/*.ts; without a slash in any folder")},
-			[2]string{"path", text("folder or file, relative to the working directory (default: all)")},
-			[2]string{"ignore_case", member("boolean", "ignore upper and lower case")}),
 		func(in searchInput) (modelapi.Job, error) {
 			if in.Path == "" {
 				in.Path = "."

@@ -34,16 +34,14 @@ type Shell struct {
 }
 
 type shellInput struct {
-	Command string
-	Seconds int `json:"timeout_seconds"`
+	Command string `json:"command" jsonschema:"the command line"`
+	Seconds int    `json:"timeout_seconds,omitempty" jsonschema:"time limit (default 120, at most 1800)"`
 }
 
 // Tool is the tool that runs a command.
 func (s Shell) Tool() modelapi.Tool {
-	return tool("shell", "Run a command in the shell, in the working directory, without input. The answer is its output and its exit code. "+
+	return modelapi.Define("shell", "Run a command in the shell, in the working directory, without input. The answer is its output and its exit code. "+
 		"When it ends, or its time is over, every process that it started ends too.",
-		object(1, [2]string{"command", text("the command line")},
-			[2]string{"timeout_seconds", member("integer", fmt.Sprintf("time limit (default %d, at most %d)", int(shellTime.Seconds()), int(shellMost.Seconds())))}),
 		func(in shellInput) (modelapi.Job, error) {
 			limit := shellTime
 			switch {

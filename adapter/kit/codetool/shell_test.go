@@ -79,8 +79,8 @@ func TestShell(t *testing.T) {
 func TestShellInput(t *testing.T) {
 	t.Parallel()
 	tool := Shell{}.Tool()
-	for input, want := range map[string]string{`{"command":" "}`: "is empty", `{}`: "is empty", `{"command":"ls","timeout_seconds":-1}`: "between 1 and 1800",
-		`{"command":"ls","timeout_seconds":9999}`: "between 1 and 1800", `{"command":"a\u0000b"}`: "NUL", `{"command":"ls","cwd":"/"}`: "unknown field", `{"command":["ls"]}`: "must be string, not array"} {
+	for input, want := range map[string]string{`{"command":" "}`: "is empty", `{}`: "missing properties", `{"command":"ls","timeout_seconds":-1}`: "between 1 and 1800",
+		`{"command":"ls","timeout_seconds":9999}`: "between 1 and 1800", `{"command":"a\u0000b"}`: "NUL", `{"command":"ls","cwd":"/"}`: "unexpected additional properties", `{"command":["ls"]}`: `type "array", want "string"`} {
 		if _, err := tool.Check([]byte(input)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", input, err)
 		}

@@ -13,3 +13,11 @@ func (f *Folder) Change() []modelapi.Tool { return []modelapi.Tool{f.edit(), f.p
 
 // Kinds are the names of tools whose calls have events of their own. Events of files come from the tools.
 func Kinds() toolcall.Tools { return toolcall.Tools{toolcall.Shell: {"shell"}} }
+
+// answer is an answer of text, or of an error.
+func answer(text string, err error) modelapi.Answer {
+	if err != nil {
+		return modelapi.Failed(err)
+	}
+	return modelapi.Answer{Text: text}
+}

@@ -15,12 +15,14 @@ import (
 // changing is the action that a person is asked to permit.
 const changing = "change files"
 
-type writeInput struct{ Path, Content string }
+type writeInput struct {
+	Path    string `json:"path" jsonschema:"file, relative to the working directory"`
+	Content string `json:"content" jsonschema:"the whole content"`
+}
 
 // write is the tool that writes a whole file.
 func (f *Folder) write() modelapi.Tool {
-	return tool("write", "Write a whole file, and the folders above it. A file that exists must have been read before; use edit for a part of it.",
-		object(2, [2]string{"path", text("file, relative to the working directory")}, [2]string{"content", text("the whole content")}),
+	return modelapi.Define("write", "Write a whole file, and the folders above it. A file that exists must have been read before; use edit for a part of it.",
 		func(in writeInput) (modelapi.Job, error) {
 			p, err := f.find(in.Path)
 			return f.job(p.shown, func() (change, error) {
@@ -37,17 +39,15 @@ func (f *Folder) write() modelapi.Tool {
 }
 
 type editInput struct {
-	Path, Old, New string
-	All            bool
+	Path string `json:"path" jsonschema:"file, relative to the working directory"`
+	Old  string `json:"old" jsonschema:"text to replace, as it is in the file, without line numbers"`
+	New  string `json:"new" jsonschema:"text to put in its place"`
+	All  bool   `json:"all,omitempty" jsonschema:"replace every occurrence"`
 }
 
 // edit is the tool that replaces a text in a file.
 func (f *Folder) edit() modelapi.Tool {
-	return tool("edit", "Replace a text in a file. The old text must occur exactly once, with its indentation; with all, every occurrence is replaced.",
-		object(3, [2]string{"path", text("file, relative to the working directory")},
-			[2]string{"old", text("text to replace, as it is in the file, without line numbers")},
-			[2]string{"new", text("text to put in its place")},
-			[2]string{"all", member("boolean", "replace every occurrence")}),
+	return modelapi.Define("edit", "Replace a text in a file. The old text must occur exactly once, with its indentation; with all, every occurrence is replaced.",
 		func(in editInput) (modelapi.Job, error) {
 			p, err := f.find(in.Path)
 			switch {
