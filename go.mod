@@ -20,7 +20,10 @@ require (
 	modernc.org/sqlite v1.61.1
 )
 
-require github.com/coder/websocket v1.8.15
+require (
+	github.com/bmatcuk/doublestar/v4 v4.10.4
+	github.com/coder/websocket v1.8.15
+)
 
 require (
 	github.com/a2aproject/a2a-go/v2 v2.3.1

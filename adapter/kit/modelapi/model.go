@@ -47,6 +47,9 @@ func (r *run) callModel(ctx context.Context, quiet bool) (*Reply, *failure) {
 		if reply.Model != "" {
 			r.model = reply.Model
 		}
+		if u := reply.Usage.WithTotal(); f == nil && u.Total > 0 {
+			r.used = u.Total
+		}
 		if f == nil || ctx.Err() != nil {
 			return reply, f
 		}

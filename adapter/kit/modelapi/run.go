@@ -43,17 +43,19 @@ type run struct {
 	parent  string // the call that started this sub-agent; empty for the agent itself
 	finish  func() // of a sub-agent: reports to its run
 
-	session  string
-	turns    int
-	total    *execution.Usage // shared with sub-agents, as the next two
-	ids      map[string]bool  // of tool calls
-	asked    *int
-	retries  int
-	tally    tally // of the turn
-	waits    *waiting
-	requests []string // ids that the service gave
-	model    string   // that answered
-	last     *outcome
+	session   string
+	turns     int
+	total     *execution.Usage // shared with sub-agents, as the next two
+	ids       map[string]bool  // of tool calls
+	asked     *int
+	retries   int
+	tally     tally // of the turn
+	used      int64 // tokens of the last call
+	shortened bool  // the conversation was shortened because it did not fit, and the next call has not succeeded yet
+	waits     *waiting
+	requests  []string // ids that the service gave
+	model     string   // that answered
+	last      *outcome
 }
 
 // Execute implements adapter.Adapter.

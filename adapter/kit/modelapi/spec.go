@@ -59,6 +59,15 @@ func New(spec Spec, opts Options) *Adapter {
 	return &Adapter{spec, opts}
 }
 
+// Name returns the name of the API's agent.
+func (a *Adapter) Name() string { return a.spec.Name }
+
+// DefaultModel returns the model of a request that names none, empty if it must name one.
+func (a *Adapter) DefaultModel() string { return a.spec.Default }
+
+// KeyVars returns the variables that contain keys of the API.
+func (a *Adapter) KeyVars() []string { return a.spec.Secrets() }
+
 // Common are the capabilities of a model without tools of its own.
 func Common() execution.Capabilities {
 	return execution.Capabilities{

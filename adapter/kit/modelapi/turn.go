@@ -99,9 +99,16 @@ func (r *run) answer(ctx context.Context) *outcome {
 		if most := r.agent.Limits.ModelCalls; most > 0 && r.tally.models >= most {
 			return r.limit(EndModelCalls, most)
 		}
-		r.step(execution.StepStart{TurnIndex: r.turns, StepIndex: step, StepType: "model"})
+		if r.step(execution.StepStart{TurnIndex: r.turns, StepIndex: step, StepType: "model"}); ctx.Err() != nil {
+			return stopped(ctx) // a limit of the caller's ended the run at this event
+		}
 		r.tally.models++
+		r.makeRoom(ctx)
 		reply, f := r.callModel(ctx, false)
+		if !r.fits(ctx, reply, f) {
+			r.step(execution.StepEnd{TurnIndex: r.turns, StepIndex: step})
+			continue
+		}
 		if f != nil {
 			r.step(execution.StepEnd{TurnIndex: r.turns, StepIndex: step})
 			o := failed(EndError, f.Code, "%s", f.Message)
