@@ -68,6 +68,7 @@ var (
 	_ adapter.Prober          = (*Adapter)(nil)
 	_ adapter.AuthGuide       = (*Adapter)(nil)
 	_ adapter.ModelRedirector = (*Adapter)(nil)
+	_ adapter.ServiceUser     = (*Adapter)(nil)
 )
 
 // New returns the adapter.
@@ -82,6 +83,21 @@ func New(opts Options) *Adapter {
 		opts.Runner = process.Launch
 	}
 	return &Adapter{opts, sync.OnceValue(opts.Services)}
+}
+
+// UseServices implements adapter.ServiceUser: the model APIs among the services are used.
+func (a *Adapter) UseServices(services []adapter.Adapter) adapter.Adapter {
+	opts := a.opts
+	opts.Services = func() []*modelapi.Adapter {
+		list := slices.Clone(a.services())
+		for _, s := range services {
+			if api, ok := s.(*modelapi.Adapter); ok {
+				list = append(list, api)
+			}
+		}
+		return list
+	}
+	return New(opts)
 }
 
 // registered returns the model APIs among the registered agents, sorted by name.
