@@ -21,6 +21,8 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi/chat"
+	"github.com/drawbar/drawbar/adapter/kit/modelapi/modelapitest"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -32,8 +34,8 @@ const key = "sk-planted-key"
 // backend is a model API at a URL. Its transport is the kit's own unless given.
 func backend(url string, transport http.RoundTripper) agent.Backend {
 	a := modelapi.New(modelapi.Spec{
-		Name: "fake", Title: "the fake API", Wire: chat.Wire{}, Base: "http://127.0.0.1:1", BaseVars: []string{"FAKE_URL"}, KeyVars: []string{"FAKE_KEY"},
-		KeyPage: "https://example.com/keys", Default: "fake-1", Capabilities: func(*execution.Capabilities) {},
+		Access: service.Access{Name: "fake", Title: "the fake API", Base: "http://127.0.0.1:1", BaseVars: []string{"FAKE_URL"}, KeyVars: []string{"FAKE_KEY"},
+			KeyPage: "https://example.com/keys"}, Wire: chat.Wire{}, Default: "fake-1", Capabilities: func(*execution.Capabilities) {},
 	}, modelapi.Options{Transport: transport, Environ: func() []string { return []string{"FAKE_URL=" + url, "FAKE_KEY=" + key} }})
 	return agent.Backend{Name: "fake", Adapter: a, DefaultModel: "fake-1"}
 }
@@ -41,27 +43,6 @@ func backend(url string, transport http.RoundTripper) agent.Backend {
 func request(text string) execution.Request {
 	return execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "a", TurnID: "t",
 		Message: execution.Message{ID: "m", Text: execution.Prompt(text), ReceivedAt: time.Unix(1, 0)}}
-}
-
-// ask runs a request to its end and returns the result and the events.
-func ask(t *testing.T, b agent.Backend, req execution.Request, opts agent.Options) (execution.Result, []execution.Event) {
-	t.Helper()
-	run, err := agent.New(b).Start(t.Context(), req, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var events []execution.Event
-	for e, err := range run.Events(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		events = append(events, e)
-	}
-	res, err := run.Result(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res, events
 }
 
 // chunks formats answers of the service as events.
@@ -127,7 +108,7 @@ func TestBadServers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // calls are repeated in virtual time
-				res, events := ask(t, backend("http://fake.test", served(tt.handle)), request("hi"), agent.Options{})
+				res, events := modelapitest.Run(t, backend("http://fake.test", served(tt.handle)), request("hi"), agent.Options{})
 				if res.Status != execution.StatusFailed || res.Error.ErrorCode() != tt.code || !strings.Contains(res.Error.Message, tt.message) {
 					t.Errorf("%s %s %.300s", res.Status, res.Error.ErrorCode(), res.Error.Message)
 				}
@@ -217,7 +198,7 @@ func TestRetries(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				service := &answers{list: tt.list}
-				res, events := ask(t, backend("http://fake.test", service), request("hi"), agent.Options{})
+				res, events := modelapitest.Run(t, backend("http://fake.test", service), request("hi"), agent.Options{})
 				if len(service.calls) != tt.calls {
 					t.Errorf("%d calls, want %d", len(service.calls), tt.calls)
 				}
@@ -276,7 +257,7 @@ func TestTools(t *testing.T) {
 		<-both // all calls of slow are there
 		return execution.ToolResult{Output: c.Input}, nil
 	}
-	res, events := ask(t, backend("http://fake.test", service), req, agent.Options{Tools: handler})
+	res, events := modelapitest.Run(t, backend("http://fake.test", service), req, agent.Options{Tools: handler})
 	if res.Status != execution.StatusCompleted || res.Usage == nil || res.Usage.Input != 20 || res.Usage.Output != 10 {
 		t.Fatalf("%s %+v, usage %+v", res.Status, res.Error, res.Usage)
 	}
@@ -337,7 +318,7 @@ func TestApproval(t *testing.T) {
 			req.Run.ApprovalMode = execution.ApprovalDeny
 		}
 		used := false
-		ask(t, backend("http://fake.test", service), req, agent.Options{Tools: func(context.Context, execution.ToolCall) (execution.ToolResult, error) {
+		modelapitest.Run(t, backend("http://fake.test", service), req, agent.Options{Tools: func(context.Context, execution.ToolCall) (execution.ToolResult, error) {
 			used = true
 			return execution.ToolResult{Output: json.RawMessage(`"gone"`)}, nil
 		}})
@@ -358,7 +339,7 @@ func TestHook(t *testing.T) {
 		req := request("hi")
 		req.Tools = []execution.Tool{{Name: "echo"}}
 		asked := 0
-		ask(t, backend("http://fake.test", service), req, agent.Options{
+		modelapitest.Run(t, backend("http://fake.test", service), req, agent.Options{
 			Tools: func(_ context.Context, c execution.ToolCall) (execution.ToolResult, error) {
 				return execution.ToolResult{Output: c.Input}, nil
 			},
@@ -433,7 +414,7 @@ func TestManyStreams(t *testing.T) {
 	var all sync.WaitGroup
 	for range 64 {
 		all.Go(func() {
-			res, events := ask(t, backend(s.URL, nil), request("hi"), agent.Options{})
+			res, events := modelapitest.Run(t, backend(s.URL, nil), request("hi"), agent.Options{})
 			deltas := 0
 			for _, e := range events {
 				if _, ok := e.Body.(execution.TextDelta); ok {

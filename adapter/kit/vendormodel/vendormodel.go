@@ -96,6 +96,16 @@ func Of(vendor string) (list []execution.Model) {
 	return list
 }
 
+// All returns the models of every vendor as Of does.
+func All() (list []execution.Model) {
+	for _, f := range families {
+		if f.vendor != "" && !slices.ContainsFunc(list, func(m execution.Model) bool { return m.Provider == f.vendor }) {
+			list = append(list, Of(f.vendor)...)
+		}
+	}
+	return list
+}
+
 // Describe returns a model with the abilities that its vendor publishes where m's are unknown. The model is found by its id,
 // as execution.FindModel does; some agents write claude-opus-5.5 for claude-opus-5-5.
 func Describe(m execution.Model) execution.Model {

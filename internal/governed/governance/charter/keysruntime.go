@@ -56,7 +56,7 @@ func runtimeNode() shape.Node {
 		key("base_url", str("api_proxy: complete endpoint URL, instead of the provider's")),
 		key("max_output_tokens", whole("api_proxy: maximum length of an answer", 1).Def(4096)),
 		key("timeout_seconds", shape.Above("api_proxy: time limit of a request", 0).Def(120)),
-		key("context_window_tokens", whole("api_proxy: size of the model's context window", 1)),
+		key("context_window_tokens", whole("api_proxy: size of the model's context window, for preflight_tokenization", 1).Def(200000)),
 		key("retry_policy", *retryNode()),
 		key("preflight_tokenization", *preflightNode()),
 		key("transport", one("mcp: transport to the server", "stdio", "streamable_http").Def("stdio")),
@@ -83,7 +83,7 @@ func retryNode() *shape.Node {
 }
 
 func preflightNode() *shape.Node {
-	n := closed("api_proxy: token count before the request",
+	n := closed("api_proxy: whether the prompt's tokens are estimated before the request, and its context trimmed to fit",
 		key("enabled", flag("whether it is enabled")),
 		key("tokenizer", one("how", "provider_local")),
 		key("safety_margin_tokens", whole("tokens to keep free", 0).Def(2048)),

@@ -1,0 +1,172 @@
+//go:build unix
+
+package orchestrator
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
+)
+
+// asked is what a service got in a turn.
+type asked struct {
+	run, turn, text string
+	header          http.Header
+}
+
+var (
+	runID  = regexp.MustCompile(`run_[0-9a-f]{16}`)
+	turnID = regexp.MustCompile(`turn_[0-9a-f]{16}`)
+)
+
+// service is a server that answers every request with what answer makes of it: a status and a body.
+func service(t *testing.T, answer func(asked) (int, any)) (url string, requests *[]asked) {
+	t.Helper()
+	requests = &[]asked{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		a := asked{run: runID.FindString(string(b)), turn: turnID.FindString(string(b)), text: string(b), header: r.Header}
+		*requests = append(*requests, a)
+		status, v := answer(a)
+		text, isText := v.(string)
+		if !isText {
+			out, _ := json.Marshal(v)
+			text = string(out)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, requests
+}
+
+// reviewed is the result of a reviewing turn.
+func reviewed(a asked, role, runtime string) map[string]any {
+	return map[string]any{"schema_version": "1.0", "run_id": a.run, "turn_id": a.turn, "role": role, "runtime_id": runtime, "status": "completed",
+		"summary": "read the work", "decisions": []any{}, "objections": []any{objection("OBJ-001", "low", "no test covers the empty name")}, "files_changed": []any{},
+		"verification": map[string]any{"status": "skipped"}, "artifact": map[string]any{"type": "review"}, "proposed_next_role": "human", "run_completion_request": false}
+}
+
+// proposes turns a result into one of a proposing turn.
+func proposes(r map[string]any, changes ...map[string]any) map[string]any {
+	r["artifact"], r["proposed_changes"], r["objections"] = map[string]any{"type": "patch"}, changes, []any{}
+	return r
+}
+
+func change(path, action, content string) map[string]any {
+	c := map[string]any{"path": path, "action": action}
+	if action != "delete" {
+		c["content"] = content
+	}
+	return c
+}
+
+// chatting wraps a result as the answer of a chat API.
+func chatting(result map[string]any) map[string]any {
+	b, _ := json.Marshal(result)
+	return map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": "```json\n" + string(b) + "\n```"}}},
+		"usage": map[string]any{"prompt_tokens": 100, "completion_tokens": 10}}
+}
+
+// alone is a configuration with one role of an authority on a runtime.
+func alone(authority, runtime, more string) string {
+	return strings.Replace(one(runtime, more), `"authoritative"`, `"`+authority+`"`, 1)
+}
+
+// once allows one attempt of a turn.
+func once(config string) string {
+	return strings.Replace(config, `"rules":{`, `"rules":{"max_turn_retries":1,`, 1)
+}
+
+func TestAPIProxyTurn(t *testing.T) {
+	t.Setenv("THE_KEY", "kk-secret-0123456789")
+	fail := true
+	url, requests := service(t, func(a asked) (int, any) {
+		if fail {
+			return 401, `{"error":{"type":"authentication_error","message":"kk-secret-0123456789 is wrong"}}`
+		}
+		return 200, chatting(reviewed(a, "dev", "dev-rt"))
+	})
+	p := newProject(t, alone("review_only", `{"type":"api_proxy","provider":"openai","model":"m-1","auth_env":"THE_KEY","base_url":"`+url+`"}`,
+		`,"budget":{"per_turn_max_usd":5,"per_run_max_usd":9,"cost_rates":{"m-1":{"input_per_1m":1000,"output_per_1m":1000}}}`))
+	r := p.step(govern.OutcomeBlocked)
+	if r.Code != "auth_failure" || *p.state().BlockedOn != "dispatch:auth_failure" || r.Next != "drawbar govern step --resume" {
+		t.Errorf("%+v on %s", r, *p.state().BlockedOn)
+	}
+	fail = false
+	r = p.step(govern.OutcomeAccepted, govern.StepOptions{Resume: true})
+	h := p.history()[0]
+	if h.Cost == nil || h.Cost.USD != 0.11 || h.AdapterMeta == nil || h.AdapterMeta.Provider != "openai" || h.AdapterMeta.Model != "m-1" || *h.AdapterMeta.InputTokens != 100 {
+		t.Errorf("%+v %+v", h.Cost, h.AdapterMeta)
+	}
+	if p.state().BudgetStatus.SpentUSD != 0.11 {
+		t.Errorf("spent %v", p.state().BudgetStatus.SpentUSD)
+	}
+	if len(*requests) != 2 || !strings.Contains((*requests)[1].text, "no tools") || (*requests)[1].header.Get("Authorization") != "Bearer kk-secret-0123456789" {
+		t.Errorf("%+v", *requests)
+	}
+	at := filepath.Join(p.root, ".agentxchain", "archive", "turns", r.TurnID)
+	for _, name := range []string{"evidence/API_REQUEST.json", "evidence/API_REQUEST-1.json", "evidence/api-error-1.json", "staging/provider-response.json"} {
+		if _, err := os.Stat(filepath.Join(at, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	p.without("kk-secret-0123456789")
+	p.sound()
+}
+
+// without fails if a file of the project contains a text.
+func (p *world) without(text string) {
+	p.t.Helper()
+	err := filepath.WalkDir(p.root, func(path string, e os.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && strings.Contains(string(mustRead(path)), text) {
+			p.t.Errorf("%s contains %s", path, text)
+		}
+		return err
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// TestRemoteRuntimesNeedNoWorkTree: neither a worktree nor a clean one.
+func TestRemoteRuntimesNeedNoWorkTree(t *testing.T) {
+	url, _ := service(t, func(a asked) (int, any) {
+		return 200, chatting(proposes(reviewed(a, "dev", "dev-rt"), change("x.txt", "create", "x")))
+	})
+	runtime := `{"type":"api_proxy","provider":"ollama","model":"m","base_url":"` + url + `"}`
+	for _, workspace := range []string{"shared", "worktree"} {
+		p := newProject(t, alone("proposed", runtime, `,"workspace":"`+workspace+`"`))
+		p.write("README.md", "a person's work\n")
+		r := p.step(govern.OutcomeAccepted)
+		if _, err := os.Stat(filepath.Join(p.root, ".agentxchain", "archive", "turns", r.TurnID, "staging", "provider-response.json")); err != nil {
+			t.Errorf("%s: %v", workspace, err)
+		}
+		if p.read("README.md") != "a person's work\n" || len(p.proposals()) != 1 {
+			t.Errorf("%s: %+v", workspace, p.proposals())
+		}
+		p.sound()
+	}
+}
+
+// TestAPIProxyNeedsKey: nothing is left behind of a turn that cannot start.
+func TestAPIProxyNeedsKey(t *testing.T) {
+	p := newProject(t, alone("review_only", `{"type":"api_proxy","provider":"anthropic","model":"m-1","auth_env":"NO_SUCH_KEY"}`, ""))
+	_, err := p.engine().Step(t.Context(), govern.StepOptions{})
+	if err == nil || !strings.Contains(err.Error(), "NO_SUCH_KEY is not set") || !strings.Contains(hint(err), "export NO_SUCH_KEY=") {
+		t.Errorf("%v", err)
+	}
+	if p.state().Status != protocol.RunIdle && p.state().Status != "" {
+		t.Errorf("the run is %s", p.state().Status)
+	}
+}
