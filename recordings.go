@@ -22,7 +22,7 @@ func checkRecordings(o Options) error {
 
 // asked returns what a run asks for, as recordings know it.
 func asked(req execution.Request, opts RunOptions) runrecording.Asked {
-	return runrecording.Asked{Request: req, Hooked: opts.Hooks.PreToolUse != nil}
+	return runrecording.Asked{Request: req, Hooked: opts.Hooks.PreToolUse != nil, Fallback: opts.Fallback}
 }
 
 // recordTo begins to record a run, if the client records: backend and opts then do it. It returns nil if not.

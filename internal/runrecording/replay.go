@@ -62,7 +62,7 @@ func (p *Replayer) Find(a Asked) (*Replay, error) {
 			}
 			continue
 		}
-		if nearest == nil || len(list) < len(diffs) {
+		if nearest == nil || distance(list) < distance(diffs) {
 			nearest, diffs = r, list
 		}
 	}
@@ -76,6 +76,17 @@ func (p *Replayer) Find(a Asked) (*Replay, error) {
 	}
 	return nil, fmt.Errorf("no recorded run is the same; the nearest one begins in line %d of %s; %s", nearest.line, p.path,
 		strings.Join(jsontext.Describe(diffs), "; "))
+}
+
+// distance is how much differs. A person who looks for a run remembers its prompt.
+func distance(list []jsontext.Difference) int {
+	n := len(list)
+	for _, d := range list {
+		if d.What == "message.text" {
+			n += 2
+		}
+	}
+	return n
 }
 
 // at returns the lines of a run as if it had been in another directory.

@@ -16,8 +16,9 @@ var notComparedOptions = []string{"runId", "cwd", "env", "tags", "projectId", "p
 // Asked is what a run asks for, in the form in which it is recorded and compared.
 type Asked struct {
 	Request execution.Request
-	// Hooked runs have a hook that decides on tool calls, which no request states.
-	Hooked bool
+	// Hooked runs have a hook that decides on tool calls, and Fallback lists the agents to try next. No request states either.
+	Hooked   bool
+	Fallback []string
 }
 
 // json returns the request without noise.
@@ -46,6 +47,11 @@ func (a Asked) json() (json.RawMessage, error) {
 	delete(message, "receivedAt")
 	if a.Hooked {
 		options["preToolUse"] = json.RawMessage("true")
+	}
+	if len(a.Fallback) > 0 {
+		if options["fallback"], err = json.Marshal(a.Fallback); err != nil {
+			return nil, err
+		}
 	}
 	out := map[string]any{}
 	for name, value := range all {
