@@ -141,7 +141,7 @@ func (t *transaction) canRun(role string) error {
 		return nil // the dispatch reports what is missing
 	}
 	switch rt.Type {
-	case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent, protocol.RuntimeAPIProxy:
+	case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent, protocol.RuntimeAPIProxy, protocol.RuntimeMCP:
 		return nil
 	}
 	return execution.Errorf(execution.CodeCapability, "role %s is next and needs a runtime of type %s, which is not supported yet", role, rt.Type).

@@ -139,6 +139,62 @@ func (p *world) without(text string) {
 	}
 }
 
+// tool answers as an MCP server whose tool returns a result.
+func tool(result func(asked) map[string]any) func(asked) (int, any) {
+	return func(a asked) (int, any) {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		_ = json.Unmarshal([]byte(a.text), &m)
+		answer := map[string]any{}
+		switch m.Method {
+		case "initialize":
+			answer = map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "s", "version": "1"}}
+		case "tools/list":
+			answer["tools"] = []any{map[string]any{"name": "my_turn", "inputSchema": map[string]any{"type": "object"}}}
+		case "tools/call":
+			answer["structuredContent"], answer["content"] = result(a), []any{}
+		}
+		if len(m.ID) == 0 {
+			return 202, ""
+		}
+		return 200, map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": answer}
+	}
+}
+
+// TestMCPTurn: a tool reviews, and one that may write does so in the work tree.
+func TestMCPTurn(t *testing.T) {
+	url, requests := service(t, tool(func(a asked) map[string]any { return reviewed(a, "dev", "dev-rt") }))
+	runtime := `{"type":"mcp","transport":"streamable_http","url":"` + url + `","tool_name":"%s","headers":{"Authorization":"Bearer kk-secret-0123456789"}}`
+	p := newProject(t, alone("review_only", strings.Replace(runtime, "%s", "nobody", 1), ""))
+	r := p.step(govern.OutcomeBlocked)
+	if r.Code != "mcp_failure" || *p.state().BlockedOn != "dispatch:mcp_failure" || !strings.Contains(strings.Join(r.Errors, ""), "it has my_turn") {
+		t.Errorf("%+v", r)
+	}
+	p.write("agentxchain.json", alone("review_only", strings.Replace(runtime, "%s", "my_turn", 1), ""))
+	p.step(govern.OutcomeAccepted, govern.StepOptions{Resume: true})
+	if got := (*requests)[len(*requests)-1]; got.header.Get("Authorization") != "Bearer kk-secret-0123456789" || !strings.Contains(got.text, `"phase":"implementation"`) {
+		t.Errorf("%+v", got)
+	}
+	root := ""
+	url, _ = service(t, tool(func(a asked) map[string]any {
+		if err := os.WriteFile(filepath.Join(root, "made.txt"), []byte("by the tool\n"), 0o644); err != nil {
+			panic(err)
+		}
+		v := reviewed(a, "dev", "dev-rt")
+		v["artifact"], v["files_changed"] = map[string]any{"type": "workspace"}, []any{"made.txt"}
+		return v
+	}))
+	p = newProject(t, one(`{"type":"mcp","transport":"streamable_http","url":"`+url+`","tool_name":"my_turn"}`, ""))
+	root = p.root
+	r = p.step(govern.OutcomeAccepted)
+	if r.Commit == "" || p.git("show", "HEAD:made.txt") != "by the tool" {
+		t.Errorf("%+v", r)
+	}
+	p.sound()
+}
+
 // TestRemoteRuntimesNeedNoWorkTree: neither a worktree nor a clean one.
 func TestRemoteRuntimesNeedNoWorkTree(t *testing.T) {
 	url, _ := service(t, func(a asked) (int, any) {

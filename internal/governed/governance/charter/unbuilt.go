@@ -50,9 +50,9 @@ func (f *findings) unbuiltRoles(c *protocol.Config) {
 				field = shape.Path("roles", id, "adapter")
 			}
 			switch rt.Type {
-			case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent, protocol.RuntimeAPIProxy:
-			case protocol.RuntimeMCP, protocol.RuntimeRemoteAgent:
-				f.warn(NotBuilt, field, "use a runtime of type manual, local_cli, agent or api_proxy", "role %s needs %s, which is not supported yet: its turns are refused", id, rt.Type)
+			case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent, protocol.RuntimeAPIProxy, protocol.RuntimeMCP:
+			case protocol.RuntimeRemoteAgent:
+				f.warn(NotBuilt, field, "use a runtime of type manual, local_cli, agent, api_proxy or mcp", "role %s needs %s, which is not supported yet: its turns are refused", id, rt.Type)
 			default:
 				f.warn(NotBuilt, field, "use manual or local_cli, or a runtime", "role %s needs the custom adapter %s, which is not supported yet: its turns are refused", id, rt.Type)
 			}

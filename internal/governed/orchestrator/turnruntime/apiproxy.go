@@ -134,6 +134,7 @@ func (a *apiProxy) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 	ctx, cancel := context.WithDeadlineCause(ctx, c.limit, errTurnLimit)
 	defer cancel()
 	c.attached(0)
+	defer c.beat(defaultStartup, nil, nil)()
 	fault := p.unfit
 	if fault == nil {
 		fault = c.ask(ctx)

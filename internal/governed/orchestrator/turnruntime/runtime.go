@@ -2,7 +2,7 @@
 // reports how the work ended. It does not judge the turn's result.
 //
 // There is one Runtime for each kind of worker: manual (a person), local_cli (any program), agent (an agent with an
-// adapter), api_proxy (a model behind an API).
+// adapter), api_proxy (a model behind an API), mcp (a tool of an MCP server).
 package turnruntime
 
 import (
@@ -157,7 +157,9 @@ func For(rt protocol.Runtime, deps Deps) (Runtime, error) {
 		return &agentRuntime{deps}, nil
 	case protocol.RuntimeAPIProxy:
 		return &apiProxy{deps}, nil
-	case protocol.RuntimeMCP, protocol.RuntimeRemoteAgent:
+	case protocol.RuntimeMCP:
+		return &mcpRuntime{deps}, nil
+	case protocol.RuntimeRemoteAgent:
 		e := execution.Errorf(execution.CodeCapability, "the runtime type %s is not supported yet", rt.Type)
 		e.Capability = "runtimes.type." + rt.Type
 		return nil, e.WithHint("give the role a runtime of type manual, local_cli or agent in %s", protocol.ConfigFile)
