@@ -125,11 +125,11 @@ func TestAPIProxyTurn(t *testing.T) {
 	p.sound()
 }
 
-// without fails if a file of the project contains a text.
+// without fails if a file of the project contains a text; the configuration may.
 func (p *world) without(text string) {
 	p.t.Helper()
 	err := filepath.WalkDir(p.root, func(path string, e os.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() && strings.Contains(string(mustRead(path)), text) {
+		if err == nil && e.Type().IsRegular() && e.Name() != protocol.ConfigFile && strings.Contains(string(mustRead(path)), text) {
 			p.t.Errorf("%s contains %s", path, text)
 		}
 		return err
@@ -193,6 +193,61 @@ func TestMCPTurn(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	p.sound()
+}
+
+// TestRemoteAgentTurn: a failure blocks the run and keeps the turn, what is not the turn's result is refused, and a proposal
+// can be applied.
+func TestRemoteAgentTurn(t *testing.T) {
+	var answer func(a asked) (int, any)
+	url, requests := service(t, func(a asked) (int, any) { return answer(a) })
+	runtime := `{"type":"remote_agent","url":"` + url + `","headers":{"authorization":"Bearer kk-secret-0123456789"}}`
+	p := newProject(t, once(alone("proposed", runtime, "")))
+	answer = func(asked) (int, any) { return 503, "down, " + "kk-secret-0123456789" }
+	r := p.step(govern.OutcomeBlocked)
+	if r.Code != "remote_agent_failure" || *p.state().BlockedOn != "dispatch:remote_agent_failure" || r.Next != "drawbar govern step --resume" || !p.state().ActiveTurns.Has(r.TurnID) {
+		t.Errorf("%+v", r)
+	}
+	turn := r.TurnID
+	if _, err := os.Stat(filepath.Join(p.root, ".agentxchain", "dispatch", "turns", turn, "evidence", "api-error.json")); err != nil {
+		t.Error(err)
+	}
+	answer = func(a asked) (int, any) {
+		return 200, proposes(reviewed(a, "dev", "dev-rt"), change("src/x.txt", "create", "x\n"))
+	}
+	if r = p.step(govern.OutcomeAccepted, govern.StepOptions{Resume: true}); r.TurnID != turn {
+		t.Errorf("another turn ran: %s", r.TurnID)
+	}
+	if got := (*requests)[1]; got.turn != turn || got.header.Get("Authorization") != "Bearer kk-secret-0123456789" {
+		t.Errorf("%+v", got)
+	}
+	if _, err := p.decide(govern.ProposalOptions{}); err != nil || p.read("src/x.txt") != "x\n" {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(p.root, ".agentxchain", "archive", "turns", turn, "evidence", "remote.log")); err != nil {
+		t.Error(err)
+	}
+	p.without("kk-secret-0123456789")
+	p.sound()
+
+	for name, spoil := range map[string]func(map[string]any){
+		"another turn":    func(r map[string]any) { r["turn_id"] = "turn_0000000000000000" },
+		"another role":    func(r map[string]any) { r["role"] = "qa" },
+		"another runtime": func(r map[string]any) { r["runtime_id"] = "other" },
+		"no proposal":     func(r map[string]any) { delete(r, "proposed_changes") },
+		"path outside":    func(r map[string]any) { r["proposed_changes"] = []any{change("../../escape.txt", "create", "x")} },
+		"file outside":    func(r map[string]any) { r["files_changed"] = []any{"/etc/passwd"} },
+		"decision":        func(r map[string]any) { r["decisions"] = "none" },
+	} {
+		p := newProject(t, once(alone("proposed", runtime, "")))
+		answer = func(a asked) (int, any) {
+			r := proposes(reviewed(a, "dev", "dev-rt"), change("src/x.txt", "create", "x\n"))
+			spoil(r)
+			return 200, r
+		}
+		if r := p.step(govern.OutcomeBlocked); r.Code != "validation_failed" || len(p.history()) != 0 || len(p.proposals()) != 0 {
+			t.Errorf("%s: %s %v", name, r.Code, r.Errors)
+		}
+	}
 }
 
 // TestRemoteRuntimesNeedNoWorkTree: neither a worktree nor a clean one.

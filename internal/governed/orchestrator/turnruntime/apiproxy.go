@@ -298,7 +298,7 @@ func (p *apiPlan) writeRequest(d Dispatch) error {
 // the evidence.
 var audits = struct{ staging, evidence []string }{
 	staging:  []string{auditTrace, auditFault, auditResponse},
-	evidence: []string{"API_REQUEST.json", "TOKEN_BUDGET.json", "CONTEXT.effective.md"},
+	evidence: []string{"API_REQUEST.json", "TOKEN_BUDGET.json", "CONTEXT.effective.md", auditFault},
 }
 
 const (

@@ -66,8 +66,8 @@ func turnServer(form string) *mcp.Server {
 			}
 			return text("it answered"), nil
 		case "progress":
-			for i := range 12 {
-				time.Sleep(50 * time.Millisecond)
+			for i := range 14 {
+				time.Sleep(100 * time.Millisecond)
 				_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i), Message: "reading"})
 			}
 		case "record":
@@ -248,7 +248,7 @@ func TestMCPFailures(t *testing.T) {
 func TestMCPProgress(t *testing.T) {
 	t.Parallel()
 	d := mcpScene(t, "progress")
-	d.Timeout = 400 * time.Millisecond // the tool takes 600
+	d.Timeout = time.Second // the tool takes longer
 	if o := overMCP(t, t.Context(), d); !o.Staged || !strings.Contains(mcpLogOf(t, d), "reading") {
 		t.Errorf("%+v\n%s", o, mcpLogOf(t, d))
 	}
@@ -322,7 +322,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	defer s.Close()
 	for _, path := range []string{"/sdk", "/wrapped", "/wrapped%20deep"} {
 		d := httpScene(t, s.URL+path)
-		d.Timeout = 400 * time.Millisecond // the SDK's tool takes 600, with progress
+		d.Timeout = time.Second // the SDK's tool takes longer, with progress
 		if o := overMCP(t, t.Context(), d); !o.Staged {
 			t.Errorf("%s: %+v\n%s", path, o, mcpLogOf(t, d))
 		}
@@ -356,12 +356,11 @@ func TestMCPOverHTTPFailures(t *testing.T) {
 	}))
 	for _, path := range []string{"/redirect", "/html", "/hangs", "/denied"} {
 		d := httpScene(t, s.URL+path)
-		d.Timeout = 300 * time.Millisecond
-		o := overMCP(t, t.Context(), d)
 		want := ClassMCP
 		if path == "/hangs" {
-			want = ClassTimeout
+			want, d.Timeout = ClassTimeout, 300*time.Millisecond
 		}
+		o := overMCP(t, t.Context(), d)
 		if o.Staged || o.Class != want || strings.Contains(o.Detail+o.Hint, apiKey) {
 			t.Errorf("%s: %+v", path, o)
 		}
