@@ -352,5 +352,5 @@ func (c *conversation) writeAudit(o Outcome, fault *chatapi.Fault) error {
 	if fault != nil {
 		return nil
 	}
-	return c.d.put(c.result)
+	return c.d.put(redactJSON(c.plan.redact, c.result)) // a service may repeat a key
 }

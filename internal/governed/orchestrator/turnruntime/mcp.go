@@ -100,7 +100,7 @@ func (m *mcpRuntime) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, err
 	data, err := c.talk(ctx)
 	if err == nil {
 		log.note("the tool returned a result")
-		return Outcome{Staged: true, Meta: c.latency(nil)}, d.put(data)
+		return Outcome{Staged: true, Meta: c.latency(nil)}, d.put(redactJSON(p.redact, data))
 	}
 	log.note("%v", err)
 	o := c.failed(ctx, ClassMCP, err, p.redact, filepath.Join(d.evidenceDir(), mcpLog))

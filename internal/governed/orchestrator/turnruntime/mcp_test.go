@@ -130,7 +130,7 @@ func rawAnswer(form string, line []byte) string {
 	case "tools/list":
 		result = `{"tools":[{"name":"agentxchain_turn","inputSchema":{"type":"object"}}]}`
 	case "tools/call":
-		result = `{"toolResult":` + goodResult + `}`
+		result = `{"toolResult":` + strings.Replace(goodResult, "done", apiKey, 1) + `}` // what it got in a header
 		if form == "wrapped deep" {
 			result = `{"toolResult":{"structuredContent":` + goodResult + `}}`
 		}

@@ -95,7 +95,7 @@ func (r *remoteAgent) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, er
 	data, fault, err := r.post(ctx, d, s)
 	if err == nil {
 		log.note("the service returned a result")
-		return Outcome{Staged: true, Meta: j.latency(nil)}, d.put(data)
+		return Outcome{Staged: true, Meta: j.latency(nil)}, d.put(redactJSON(s.redact, data))
 	}
 	log.note("%v", err)
 	o := j.failed(ctx, ClassRemote, err, s.redact, filepath.Join(d.evidenceDir(), remoteLog))

@@ -52,7 +52,7 @@ func TestRemoteAgent(t *testing.T) {
 		header = r.Header
 		_ = json.NewDecoder(r.Body).Decode(&got)
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
-		_, _ = io.WriteString(w, goodResult)
+		_, _ = io.WriteString(w, strings.Replace(goodResult, "done", "the key is "+apiKey, 1))
 	}))
 	defer s.Close()
 	d := remoteScene(t, s.URL+"/turn?team=1")
