@@ -79,6 +79,15 @@ func (b *inbox) next(ctx context.Context) (execution.Say, bool) {
 	}
 }
 
+// take returns the messages that wait.
+func (b *inbox) take() []execution.Say {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := b.messages
+	b.messages = nil
+	return list
+}
+
 // answer waits for the answer to a question; false if the turn ends before it.
 func (b *inbox) answer(ctx context.Context, id execution.QuestionID) (execution.Decision, bool) {
 	for {
