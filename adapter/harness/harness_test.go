@@ -342,6 +342,53 @@ func TestCallerTools(t *testing.T) {
 	}
 }
 
+// TestAnswers: the input that a person or a hook gives in place of the model's is checked like the model's, and an answer to a question is
+// the result of its call.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, input, result, file string
+		hook                      bool
+	}{
+		{"another input", `{"path":"theirs.txt","content":"x"}`, "created theirs.txt (1 bytes)", "theirs.txt", false},
+		{"an input outside", `{"path":"../x","content":"x"}`, "the input that the answer gave: ../x is outside", "", false},
+		{"no input", `{"path":1}`, "the input that the answer gave: the input is not valid", "", false},
+		{"a hook's input", `{"path":"theirs.txt","content":"x"}`, "created theirs.txt (1 bytes)", "theirs.txt", true},
+		{"a hook's bad input", `{"file":"x"}`, "the input that the hook gave: the input is not valid", "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			m := &model{replies: []reply{calls(`ask {"question":"where?"}`, `write {"path":"mine.txt","content":"x"}`), says("done")}}
+			req := request(t, "go")
+			opts := agent.Options{
+				OnInput: func(context.Context, execution.InputRequired) (string, error) { return "there", nil },
+				OnApproval: func(context.Context, execution.ApprovalRequired) execution.Decision {
+					if tt.hook {
+						return execution.Decision{Approve: true}
+					}
+					return execution.Decision{Approve: true, Input: json.RawMessage(tt.input)}
+				},
+			}
+			if tt.hook {
+				opts.Hooks.PreToolUse = func(_ context.Context, c execution.HookCall) (execution.HookResult, error) {
+					if c.Data.ToolName != "write" {
+						return execution.HookResult{Decision: execution.HookAllow}, nil
+					}
+					return execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage(tt.input)}, nil
+				}
+			}
+			modelapitest.Run(t, m.backend(Limits{}), req, opts)
+			got := m.said(t, 1)
+			if got[3] != "tool: there" || !strings.HasPrefix(got[4], "tool: "+tt.result) {
+				t.Errorf("the model got %q", got)
+			}
+			if exists(req.Run.Cwd, "mine.txt") || tt.file != "" && !exists(req.Run.Cwd, tt.file) {
+				t.Error("the wrong file was written")
+			}
+		})
+	}
+}
+
 // TestService: how a model is named, and what is said about a wrong name.
 func TestService(t *testing.T) {
 	t.Parallel()
