@@ -130,6 +130,7 @@ func (a *Adapter) Capabilities() execution.Capabilities {
 	g.SandboxModes = []execution.SandboxMode{execution.SandboxReadOnly, execution.SandboxNone}
 	g.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 	g.ThinkingBudgetTokens = true
+	g.Verbs = append(g.Verbs, execution.VerbSteer)
 	g.AuthMethods = []execution.AuthMethod{{Type: "api_key", Name: "the key of a model API"}}
 	return c.Stated()
 }

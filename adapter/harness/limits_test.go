@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -58,6 +60,9 @@ func TestOutcomes(t *testing.T) {
 		{"the same call three times", []reply{list}, Limits{}, nil, execution.StatusFailed, "redundant_tool_loop", execution.FailureOther, 3, 3, false, 0},
 		{"within one answer", []reply{calls(`list {}`, `list {}`, `list {}`, `list {}`)}, Limits{}, nil, execution.StatusFailed, "redundant_tool_loop", execution.FailureOther, 1, 3, false, 0},
 		{"a failure between", []reply{list, list, calls(`read {"path":"none"}`), list, list, says("hi")}, Limits{}, nil, execution.StatusCompleted, "answer_finalized", "", 6, 4, false, 0},
+		{"the same failure again and again", []reply{calls(`read {"path":"none"}`), calls(`read {"path":"none"}`), calls(`read {"path":"none"}`), says("hi")}, Limits{}, nil,
+			execution.StatusCompleted, "answer_finalized", "", 4, 0, false, 0},
+		{"the same empty result", []reply{calls(`say {}`), calls(`say {}`), calls(`say {}`), says("hi")}, Limits{}, nil, execution.StatusCompleted, "answer_finalized", "", 4, 3, false, 0},
 		{"another call between", []reply{list, list, read, list, list, says("hi")}, Limits{}, nil, execution.StatusCompleted, "answer_finalized", "", 6, 5, false, 0},
 		{"equal results of other calls", []reply{calls(`search {"pattern":"zz"}`), calls(`search {"pattern":"yy"}`), calls(`search {"pattern":"xx"}`), says("hi")}, Limits{}, nil,
 			execution.StatusCompleted, "answer_finalized", "", 4, 3, false, 0},
@@ -86,7 +91,10 @@ func TestOutcomes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &model{replies: tt.replies}
 				begun := time.Now()
-				res, events := modelapitest.Run(t, m.backend(tt.limits), req, agent.Options{})
+				req.Tools = []execution.Tool{{Name: "say"}}
+				res, events := modelapitest.Run(t, m.backend(tt.limits), req, agent.Options{Tools: func(context.Context, execution.ToolCall) (execution.ToolResult, error) {
+					return execution.ToolResult{Output: json.RawMessage(`{}`)}, nil
+				}})
 				if res.Status != tt.status || res.Metadata["stopReason"] != tt.word {
 					t.Errorf("%s %v, %+v", res.Status, res.Metadata["stopReason"], res.Error)
 				}

@@ -134,6 +134,19 @@ func (r *run) answer(ctx context.Context) *outcome {
 		if ctx.Err() != nil {
 			return stopped(ctx)
 		}
+		r.steer()
+	}
+}
+
+// steer adds the messages that arrived during a turn of an agent. A model without tools answers before it can read them, so there
+// they make turns of their own.
+func (r *run) steer() {
+	if r.agent.Name == "" || r.parent != "" {
+		return
+	}
+	for _, say := range r.box.Take() {
+		r.emit(execution.InputTaken{ID: say.ID, Steered: true})
+		r.call.Messages.Say(false, Part{Kind: Text, Text: say.Text})
 	}
 }
 
