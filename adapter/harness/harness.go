@@ -208,7 +208,7 @@ func (a *Adapter) Execute(ctx context.Context, req execution.Request, in adapter
 	if m := execution.FindModel(vendormodel.All(), model); m != nil && m.ContextWindow > 0 {
 		window = m.ContextWindow
 	}
-	agent := modelapi.Agent{Name: name, Window: window, Prefix: api.Name() + "/", InOrder: true, Limits: a.opts.Limits.kit(req.Run), Table: table(false), Open: w.open, Close: w.close}
+	agent := modelapi.Agent{Name: name, Window: window, Prefix: api.Name() + "/", InOrder: true, Limits: a.opts.Limits.kit(), Table: table(false), Open: w.open, Close: w.close}
 	req.Run.Model = model
 	return api.Run(ctx, agent, req, in)
 }
