@@ -105,6 +105,39 @@ func TestApprovalContinues(t *testing.T) {
 	}
 }
 
+// TestDecisionHoldsOnce: a decision is about one call, and about no other.
+func TestDecisionHoldsOnce(t *testing.T) {
+	t.Parallel()
+	m := &model{replies: []reply{calls(`write {"path":"one.txt","content":"1"}`, `write {"path":"two.txt","content":"2"}`), says("done")}}
+	req := request(t, "write them")
+	interrupts(&req)
+	res, _ := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
+	for _, want := range []string{"one.txt", "two.txt"} {
+		if res.Status != execution.StatusAwaitingApproval || exists(req.Run.Cwd, want) {
+			t.Fatalf("%s: %s %+v", want, res.Status, res.Error)
+		}
+		req.Continuation = stored(t, res)
+		req.Continuation.State["decision"] = "approved"
+		res, _ = modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
+		if !exists(req.Run.Cwd, want) {
+			t.Errorf("%s was not written", want)
+		}
+	}
+	if res.Status != execution.StatusCompleted || m.called() != 2 {
+		t.Errorf("%s %+v after %d calls", res.Status, res.Error, m.called())
+	}
+
+	m = &model{replies: m.replies}
+	again := request(t, "write them")
+	interrupts(&again)
+	res, _ = modelapitest.Run(t, m.backend(Limits{}), again, agent.Options{})
+	again.Continuation = stored(t, res)
+	again.Continuation.State["decision"], again.Continuation.State["toolCallId"] = "approved", "call-0-1"
+	if res, _ = modelapitest.Run(t, m.backend(Limits{}), again, agent.Options{}); res.Status != execution.StatusAwaitingApproval || exists(again.Run.Cwd, "one.txt") {
+		t.Errorf("the decision about another call was used: %s %+v", res.Status, res.Error)
+	}
+}
+
 // TestClarificationContinues: the message of the next turn answers the question.
 func TestClarificationContinues(t *testing.T) {
 	t.Parallel()

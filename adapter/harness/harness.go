@@ -19,6 +19,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/mcpclient"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
@@ -130,6 +131,7 @@ func (a *Adapter) Capabilities() execution.Capabilities {
 	g.SandboxModes = []execution.SandboxMode{execution.SandboxReadOnly, execution.SandboxNone}
 	g.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 	g.ThinkingBudgetTokens = true
+	g.Verbs = append(g.Verbs, execution.VerbSteer)
 	g.AuthMethods = []execution.AuthMethod{{Type: "api_key", Name: "the key of a model API"}}
 	return c.Stated()
 }
@@ -166,13 +168,31 @@ func (a *Adapter) Negotiate(req execution.Request) []execution.Reason {
 	return api.Negotiate(req)
 }
 
-// model returns the model of a request: its own, or that of the conversation that it continues.
+// model returns the model of a request: its own, that of the conversation that it continues, or the default of the only provider
+// whose key is set.
 func (a *Adapter) model(req execution.Request) string {
-	if req.Run.Model == "" && req.Continuation != nil {
+	switch {
+	case req.Run.Model != "":
+		return req.Run.Model
+	case req.Continuation != nil:
 		model, _ := req.Continuation.State["model"].(string)
 		return model
 	}
-	return req.Run.Model
+	ready := a.ready(adapter.Host{Getenv: service.Environment(req.Run, a.opts.Environ())})
+	if len(ready) != 1 {
+		return ""
+	}
+	return ready[0]
+}
+
+// ready returns the providers whose key is set.
+func (a *Adapter) ready(h adapter.Host) (names []string) {
+	for _, api := range a.services() {
+		if api.DetectAuth(context.Background(), h).Status == adapter.Authenticated {
+			names = append(names, api.Name())
+		}
+	}
+	return names
 }
 
 // service returns the model API of PROVIDER/MODEL, and the model as it is called there. PROVIDER alone means its default.
@@ -207,7 +227,7 @@ func (a *Adapter) Execute(ctx context.Context, req execution.Request, in adapter
 	if m := execution.FindModel(vendormodel.All(), model); m != nil && m.ContextWindow > 0 {
 		window = m.ContextWindow
 	}
-	agent := modelapi.Agent{Name: name, Window: window, Prefix: api.Name() + "/", InOrder: true, Limits: a.opts.Limits.kit(req.Run), Table: table(false), Open: w.open, Close: w.close}
+	agent := modelapi.Agent{Name: name, Window: window, Prefix: api.Name() + "/", InOrder: true, Limits: a.opts.Limits.kit(), Table: table(false), Open: w.open, Close: w.close}
 	req.Run.Model = model
 	return api.Run(ctx, agent, req, in)
 }
@@ -229,13 +249,8 @@ func (a *Adapter) Probe(ctx context.Context, _ adapter.Host) (adapter.Installati
 }
 
 // DetectAuth implements adapter.Prober: one provider is enough.
-func (a *Adapter) DetectAuth(ctx context.Context, h adapter.Host) adapter.AuthState {
-	var ready []string
-	for _, api := range a.services() {
-		if api.DetectAuth(ctx, h).Status == adapter.Authenticated {
-			ready = append(ready, api.Name())
-		}
-	}
+func (a *Adapter) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthState {
+	ready := a.ready(h)
 	if len(ready) == 0 {
 		return adapter.AuthState{Status: adapter.Unauthenticated, Details: "no key of a model API is set: drawbar auth guide " + name}
 	}

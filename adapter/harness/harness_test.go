@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
@@ -31,29 +33,35 @@ func TestSubAgent(t *testing.T) {
 	t.Parallel()
 	m := &model{replies: []reply{
 		calls(`agent {"prompt":"write s.txt"}`),
-		calls(`read {"path":"a.txt"}`, `write {"path":"s.txt","content":"s"}`), // the sub-agent's
+		calls(`read {"path":"a.txt"}`, `write {"path":"s.txt","content":"s"}`, `fetch {}`), // the sub-agent's
 		says("I wrote it"),
-		says("done"),
+		says(`{"done":true}`),
 	}}
 	req := request(t, "let it be written")
 	req.Instructions.SystemPrompt = "be brief"
+	req.Tools = []execution.Tool{{Name: "fetch"}}
+	req.Run.OutputSchema = json.RawMessage(`{"type":"object"}`)
 	var asked []execution.ApprovalRequired
-	hooked := 0
+	hooked, fetched := 0, 0
 	res, events := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{
 		OnApproval: func(_ context.Context, q execution.ApprovalRequired) execution.Decision {
 			asked = append(asked, q)
 			return execution.Decision{Approve: true}
+		},
+		Tools: func(context.Context, execution.ToolCall) (execution.ToolResult, error) {
+			fetched++
+			return execution.ToolResult{}, nil
 		},
 		Hooks: agent.Hooks{PreToolUse: func(context.Context, execution.HookCall) (execution.HookResult, error) {
 			hooked++
 			return execution.HookResult{Decision: execution.HookAllow}, nil
 		}},
 	})
-	if res.Status != execution.StatusCompleted || res.Text != "done" || !exists(req.Run.Cwd, "s.txt") {
+	if res.Status != execution.StatusCompleted || res.Text != `{"done":true}` || !exists(req.Run.Cwd, "s.txt") {
 		t.Fatalf("%s %+v %q", res.Status, res.Error, res.Text)
 	}
-	if len(asked) != 1 || asked[0].ToolName != "write" || hooked != 3 {
-		t.Errorf("asked %v, hooked %d times", asked, hooked)
+	if len(asked) != 1 || asked[0].ToolName != "write" || hooked != 4 || fetched != 1 {
+		t.Errorf("asked %v, hooked %d times, fetched %d times", asked, hooked, fetched)
 	}
 	if res.Usage.Input != 400 || res.Usage.Output != 40 || *res.Trace.Summary.StepCount != 2 {
 		t.Errorf("the usage is %+v after %d steps", res.Usage, *res.Trace.Summary.StepCount)
@@ -69,7 +77,7 @@ func TestSubAgent(t *testing.T) {
 				t.Errorf("%s has the parent %q", e.Body.Type(), e.Parent)
 			}
 		case execution.TextDelta:
-			if (e.Parent == "") != (b.Delta == "done") {
+			if (e.Parent == "") != strings.HasPrefix(b.Delta, "{") {
 				t.Errorf("%q has the parent %q", b.Delta, e.Parent)
 			}
 		}
@@ -84,10 +92,13 @@ func TestSubAgent(t *testing.T) {
 	for _, tool := range tools.Tools {
 		names = append(names, tool.Function.Name)
 	}
-	if got := strings.Join(names, " "); got != "read list search edit patch write shell" {
+	if got := strings.Join(names, " "); got != "fetch read list search edit patch write shell" {
 		t.Errorf("the sub-agent has %s", got)
 	}
-	if got := m.said(t, 2); len(got) != 5 || !strings.HasPrefix(got[0], "system: You are a sub-agent") || got[1] != "user: write s.txt" || strings.Contains(got[0], "be brief") {
+	if strings.Contains(m.bodies[1], "response_format") {
+		t.Error("the sub-agent's answer has the form of the agent's")
+	}
+	if got := m.said(t, 2); len(got) != 6 || !strings.HasPrefix(got[0], "system: You are a sub-agent") || got[1] != "user: write s.txt" || strings.Contains(got[0], "be brief") {
 		t.Errorf("the sub-agent got %q", got)
 	}
 	if got := m.said(t, 3); got[len(got)-1] != "tool: I wrote it" {
@@ -200,6 +211,56 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
+// TestOutsideOfRepository: without a repository only the folder's own document counts.
+func TestOutsideOfRepository(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	dir := filepath.Join(top, "sub")
+	for _, at := range []string{top, dir} {
+		if err := os.MkdirAll(at, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(at, document), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, paths := documents(dir); !slices.Equal(paths, []string{filepath.Join(dir, document)}) {
+		t.Errorf("read %v", paths)
+	}
+}
+
+// TestSteer: a message that arrives during a turn reaches the model with the results of its calls, and makes no turn of its own.
+func TestSteer(t *testing.T) {
+	t.Parallel()
+	req := request(t, "go")
+	req.Run.Interactive, req.Tools = true, []execution.Tool{{Name: "wait"}}
+	synctest.Test(t, func(t *testing.T) {
+		m := &model{replies: []reply{calls(`wait {}`), says("done")}}
+		var run *agent.Run
+		begun := make(chan struct{})
+		run, err := agent.New(m.backend(Limits{})).Start(t.Context(), req, agent.Options{Tools: func(context.Context, execution.ToolCall) (execution.ToolResult, error) {
+			<-begun
+			if _, err := run.Steer("and be quick", execution.WhenNow); err != nil {
+				t.Error(err)
+			}
+			run.CloseInput()
+			time.Sleep(time.Second) // in virtual time: until the message has arrived
+			return execution.ToolResult{Output: json.RawMessage(`"ok"`)}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(begun)
+		res, err := run.Result(t.Context())
+		if err != nil || res.Status != execution.StatusCompleted || res.TurnCount != 1 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		if got := strings.Join(m.said(t, 1)[1:], "\n"); got != "user: go\nassistant:  calls wait\ntool: ok\nuser: and be quick" {
+			t.Errorf("the model got %s", got)
+		}
+	})
+}
+
 // TestBadSkills: a skill that cannot be used is refused before the model is called.
 func TestBadSkills(t *testing.T) {
 	t.Parallel()
@@ -281,6 +342,53 @@ func TestCallerTools(t *testing.T) {
 	}
 }
 
+// TestAnswers: the input that a person or a hook gives in place of the model's is checked like the model's, and an answer to a question is
+// the result of its call.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, input, result, file string
+		hook                      bool
+	}{
+		{"another input", `{"path":"theirs.txt","content":"x"}`, "created theirs.txt (1 bytes)", "theirs.txt", false},
+		{"an input outside", `{"path":"../x","content":"x"}`, "the input that the answer gave: ../x is outside", "", false},
+		{"no input", `{"path":1}`, "the input that the answer gave: the input is not valid", "", false},
+		{"a hook's input", `{"path":"theirs.txt","content":"x"}`, "created theirs.txt (1 bytes)", "theirs.txt", true},
+		{"a hook's bad input", `{"file":"x"}`, "the input that the hook gave: the input is not valid", "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			m := &model{replies: []reply{calls(`ask {"question":"where?"}`, `write {"path":"mine.txt","content":"x"}`), says("done")}}
+			req := request(t, "go")
+			opts := agent.Options{
+				OnInput: func(context.Context, execution.InputRequired) (string, error) { return "there", nil },
+				OnApproval: func(context.Context, execution.ApprovalRequired) execution.Decision {
+					if tt.hook {
+						return execution.Decision{Approve: true}
+					}
+					return execution.Decision{Approve: true, Input: json.RawMessage(tt.input)}
+				},
+			}
+			if tt.hook {
+				opts.Hooks.PreToolUse = func(_ context.Context, c execution.HookCall) (execution.HookResult, error) {
+					if c.Data.ToolName != "write" {
+						return execution.HookResult{Decision: execution.HookAllow}, nil
+					}
+					return execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage(tt.input)}, nil
+				}
+			}
+			modelapitest.Run(t, m.backend(Limits{}), req, opts)
+			got := m.said(t, 1)
+			if got[3] != "tool: there" || !strings.HasPrefix(got[4], "tool: "+tt.result) {
+				t.Errorf("the model got %q", got)
+			}
+			if exists(req.Run.Cwd, "mine.txt") || tt.file != "" && !exists(req.Run.Cwd, tt.file) {
+				t.Error("the wrong file was written")
+			}
+		})
+	}
+}
+
 // TestService: how a model is named, and what is said about a wrong name.
 func TestService(t *testing.T) {
 	t.Parallel()
@@ -290,7 +398,7 @@ func TestService(t *testing.T) {
 			t.Errorf("%s: %s, %v", model, got, err)
 		}
 	}
-	for model, want := range map[string]string{"": "harness needs a model; name one: drawbar run harness/PROVIDER/MODEL, with PROVIDER one of fake", "gpt": `"gpt" is not PROVIDER/MODEL`, "/m": "is not PROVIDER/MODEL"} {
+	for model, want := range map[string]string{"gpt": `"gpt" is not PROVIDER/MODEL`, "/m": "is not PROVIDER/MODEL"} {
 		if _, _, err := a.service(model); err == nil || !strings.Contains(err.Message, want) {
 			t.Errorf("%s: %v", model, err)
 		}

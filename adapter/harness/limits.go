@@ -32,21 +32,17 @@ func or[T int | time.Duration](n, otherwise T) T {
 	return n
 }
 
-// kit returns the limits of the agent's own turns.
-func (l Limits) kit(run execution.RunOptions) modelapi.Limits {
-	k := modelapi.Limits{ModelCalls: or(l.MaxIterations, 6), ToolCalls: or(l.MaxToolCalls, 8), Elapsed: or(l.MaxElapsed, 30*time.Second),
+// kit returns the limits of the agent's own turns. That of the request is enforced by the kit.
+func (l Limits) kit() modelapi.Limits {
+	return modelapi.Limits{ModelCalls: or(l.MaxIterations, 6), ToolCalls: or(l.MaxToolCalls, 8), Elapsed: or(l.MaxElapsed, 30*time.Second),
 		Invalid: or(l.MaxConsecutiveInvalidOutputs, 2), Same: or(l.MaxConsecutiveIdenticalCalls, 3)}
-	if n := run.MaxTurns; n > 0 && (k.ModelCalls <= 0 || n < k.ModelCalls) {
-		k.ModelCalls = n
-	}
-	return k
 }
 
 // sub returns the limits of a sub-agent.
 func (l Limits) sub(run execution.RunOptions) modelapi.Limits {
-	k := l.kit(run)
+	k := l.kit()
 	k.ModelCalls, k.ToolCalls = or(l.MaxSubIterations, k.ModelCalls), or(l.MaxSubToolUse, k.ToolCalls)
-	if n := run.MaxTurns; n > 0 && n < k.ModelCalls {
+	if n := run.MaxTurns; n > 0 && (k.ModelCalls <= 0 || n < k.ModelCalls) {
 		k.ModelCalls = n
 	}
 	return k

@@ -1,8 +1,11 @@
 package harness
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,6 +61,9 @@ func TestOutcomes(t *testing.T) {
 		{"the same call three times", []reply{list}, Limits{}, nil, execution.StatusFailed, "redundant_tool_loop", execution.FailureOther, 3, 3, false, 0},
 		{"within one answer", []reply{calls(`list {}`, `list {}`, `list {}`, `list {}`)}, Limits{}, nil, execution.StatusFailed, "redundant_tool_loop", execution.FailureOther, 1, 3, false, 0},
 		{"a failure between", []reply{list, list, calls(`read {"path":"none"}`), list, list, says("hi")}, Limits{}, nil, execution.StatusCompleted, "answer_finalized", "", 6, 4, false, 0},
+		{"the same failure again and again", []reply{calls(`read {"path":"none"}`), calls(`read {"path":"none"}`), calls(`read {"path":"none"}`), says("hi")}, Limits{}, nil,
+			execution.StatusCompleted, "answer_finalized", "", 4, 0, false, 0},
+		{"the same empty result", []reply{calls(`say {}`), calls(`say {}`), calls(`say {}`), says("hi")}, Limits{}, nil, execution.StatusCompleted, "answer_finalized", "", 4, 3, false, 0},
 		{"another call between", []reply{list, list, read, list, list, says("hi")}, Limits{}, nil, execution.StatusCompleted, "answer_finalized", "", 6, 5, false, 0},
 		{"equal results of other calls", []reply{calls(`search {"pattern":"zz"}`), calls(`search {"pattern":"yy"}`), calls(`search {"pattern":"xx"}`), says("hi")}, Limits{}, nil,
 			execution.StatusCompleted, "answer_finalized", "", 4, 3, false, 0},
@@ -86,7 +92,10 @@ func TestOutcomes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &model{replies: tt.replies}
 				begun := time.Now()
-				res, events := modelapitest.Run(t, m.backend(tt.limits), req, agent.Options{})
+				req.Tools = []execution.Tool{{Name: "say"}}
+				res, events := modelapitest.Run(t, m.backend(tt.limits), req, agent.Options{Tools: func(context.Context, execution.ToolCall) (execution.ToolResult, error) {
+					return execution.ToolResult{Output: json.RawMessage(`{}`)}, nil
+				}})
 				if res.Status != tt.status || res.Metadata["stopReason"] != tt.word {
 					t.Errorf("%s %v, %+v", res.Status, res.Metadata["stopReason"], res.Error)
 				}
@@ -144,11 +153,62 @@ user: Your last answer cannot be used: model-1 answered without the JSON that th
 // TestLimitsOfAgent: the registered agent has room for work, and the options that bound it are the user's.
 func TestLimitsOfAgent(t *testing.T) {
 	t.Parallel()
-	l := workLimits().kit(execution.RunOptions{})
+	l := workLimits().kit()
 	if l.ModelCalls < 100 || l.ToolCalls < 500 || l.Elapsed > 0 || l.Same <= 3 {
 		t.Errorf("%+v", l)
 	}
-	if l := (Limits{}).kit(execution.RunOptions{}); l.ModelCalls != 6 || l.ToolCalls != 8 || l.Elapsed != 30*time.Second || l.Invalid != 2 || l.Same != 3 {
+	if l := (Limits{MaxSubIterations: -1}).sub(execution.RunOptions{MaxTurns: 3}); l.ModelCalls != 3 {
+		t.Errorf("a sub-agent has %+v", l)
+	}
+	if l := (Limits{}).kit(); l.ModelCalls != 6 || l.ToolCalls != 8 || l.Elapsed != 30*time.Second || l.Invalid != 2 || l.Same != 3 {
 		t.Errorf("the defaults are %+v", l)
+	}
+}
+
+// TestTurnsOfAConversation: each turn has the limits anew, the request's number of model calls is that of all turns, and calls that a
+// turn's end left out are not made by the next one.
+func TestTurnsOfAConversation(t *testing.T) {
+	t.Parallel()
+	req := request(t, "first")
+	req.Run.Interactive, req.Run.ApprovalMode, req.Tools = true, execution.ApprovalYolo, []execution.Tool{{Name: "wait"}}
+	for _, most := range []int{0, 2} {
+		req.Run.MaxTurns = most
+		synctest.Test(t, func(t *testing.T) {
+			m := &model{replies: []reply{calls(`wait {}`, `write {"path":"late.txt","content":"x"}`), says("second"), says("third")}}
+			run, err := agent.New(m.backend(Limits{MaxIterations: 1})).Start(t.Context(), req, agent.Options{Tools: func(ctx context.Context, _ execution.ToolCall) (execution.ToolResult, error) {
+				<-ctx.Done() // until the time for the turn is over
+				return execution.ToolResult{Error: "cut"}, nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range []string{"go on", "and on"} {
+				if _, err := run.Send(text, execution.WhenNextTurn); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run.CloseInput()
+			var ends []execution.TurnEndReason
+			for e, err := range run.Events(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b, ok := e.Body.(execution.TurnEnd); ok {
+					ends = append(ends, b.Reason)
+				}
+			}
+			res, err := run.Result(t.Context())
+			want, status := []execution.TurnEndReason{execution.TurnFailed, execution.TurnCompleted, execution.TurnCompleted}, execution.StatusCompleted
+			if most > 0 {
+				want[2], status = execution.TurnLimitReached, execution.StatusDeferred
+			}
+			if err != nil || res.Status != status || !slices.Equal(ends, want) || exists(req.Run.Cwd, "late.txt") {
+				t.Errorf("%d: %s %+v, turns %v, late: %v", most, res.Status, res.Error, ends, exists(req.Run.Cwd, "late.txt"))
+			}
+			got := strings.Join(m.said(t, 1)[1:], "\n")
+			if got != "user: first\nassistant:  calls wait calls write\ntool: cut\ntool: not called: the turn is over\nuser: go on" {
+				t.Errorf("the model got %s", got)
+			}
+		})
 	}
 }

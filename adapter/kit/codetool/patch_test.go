@@ -10,7 +10,7 @@ import (
 // TestPatch: a patch is applied as a whole, or not at all.
 func TestPatch(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\n8\n", "b": "x\ny\n", "dos": "1\r\n2\r\n3\r\n", "end": "1\n2", "twice": "a\nb\na\nb\n"}
+	files := map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\n8\n", "b": "x\ny\n", "dos": "1\r\n2\r\n3\r\n", "end": "1\n2", "twice": "a\nb\na\nb\n", "moved": "x\na\nb\na\nb\n", "dash": "-- q\ny\n"}
 	for _, tt := range []struct {
 		name, patch string
 		want        map[string]string // what differs from files; "-" is a file that is gone
@@ -32,7 +32,8 @@ func TestPatch(t *testing.T) {
 		{"a line behind the end", "--- a/end\n+++ b/end\n@@ -1,2 +1,3 @@\n 1\n 2\n+3\n", map[string]string{"end": "1\n2\n3\n"}, ""},
 		{"two places", "--- a/twice\n+++ b/twice\n@@ -9 +9 @@\n-a\n+A\n", nil, "fits at lines 1 and 3"},
 		{"the place that it names", "--- a/twice\n+++ b/twice\n@@ -3 +3 @@\n-a\n+A\n", map[string]string{"twice": "a\nb\nA\nb\n"}, ""},
-		{"a line like a header", "--- a/b\n+++ b/b\n@@ -1,2 +1,4 @@\n+-- q\n x\n+++ r\n y\n", map[string]string{"b": "-- q\nx\n++ r\ny\n"}, ""},
+		{"a place that moved", "--- a/moved\n+++ b/moved\n@@ -1 +1,2 @@\n+0\n x\n@@ -4 +5 @@\n-a\n+A\n", map[string]string{"moved": "0\nx\na\nb\nA\nb\n"}, ""},
+		{"lines like a header", "--- a/dash\n+++ b/dash\n@@ -1,2 +1,2 @@\n--- q\n+++ r\n y\n", map[string]string{"dash": "++ r\ny\n"}, ""},
 		{"additions only", "--- a/b\n+++ b/b\n@@ -1,0 +2 @@\n+new\n", map[string]string{"b": "x\nnew\ny\n"}, ""},
 		{"blank context", "--- a/a\n+++ b/a\n@@ -1,1 +1,2 @@\n 1\n+\n", map[string]string{"a": "1\n\n2\n3\n4\n5\n6\n7\n8\n"}, ""},
 		{"nothing", "", nil, "the patch has no file"},

@@ -56,6 +56,7 @@ func TestSearch(t *testing.T) {
 		err   string
 	}{
 		{"an expression", in{"pattern": `func \w`, "glob": "*.go"}, "a.go:2: func A() {}\nsub/b.go:2: func B() {}", ""},
+		{"no binary file", in{"pattern": "func", "glob": "*.go"}, "a.go:2: func A() {}\nsub/b.go:2: func B() {}", ""},
 		{"in a folder", in{"pattern": "func", "path": "sub"}, "sub/b.go:2: func B() {}\nsub/c.txt:1: func C", ""},
 		{"in a file", in{"pattern": "func", "path": "sub/c.txt"}, "sub/c.txt:1: func C", ""},
 		{"the end of a CRLF line", in{"pattern": "D$"}, "dos.txt:1: func D", ""},

@@ -143,6 +143,18 @@ func TestShellOutput(t *testing.T) {
 	}
 }
 
+// TestOutputMemory: what is left out is not kept.
+func TestOutputMemory(t *testing.T) {
+	t.Parallel()
+	var o output
+	for range 1000 {
+		o.add(strings.Repeat("x", 10_000))
+	}
+	if cap(o.head)+cap(o.tail) > 10*(shellHead+shellTail) || o.total != 10_000_000 {
+		t.Errorf("%d bytes are kept of %d", cap(o.head)+cap(o.tail), o.total)
+	}
+}
+
 // TestShellStart: a command that cannot start is a failed call.
 func TestShellStart(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ type Agent struct {
 	Close func()
 }
 
-// Limits end a turn. A limit of zero or less is none.
+// Limits end a turn. A limit of zero or less is none. The request's own limit of model calls applies besides, to all turns of a run.
 type Limits struct {
 	ModelCalls int
 	ToolCalls  int

@@ -63,9 +63,6 @@ func (r *run) prune() {
 func (r *run) compact(ctx context.Context) bool {
 	whole := r.call.Messages
 	asking := slices.Clone(whole)
-	if n := len(asking); n > 0 {
-		asking[n-1].Parts = slices.Clone(asking[n-1].Parts)
-	}
 	asking.Say(false, Part{Kind: Text, Text: summarize})
 	schema := r.call.Run.OutputSchema
 	r.call.Messages, r.call.Run.OutputSchema = asking, nil

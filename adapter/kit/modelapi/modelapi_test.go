@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -351,6 +352,72 @@ func TestHook(t *testing.T) {
 		text, _ := json.Marshal(want)
 		if asked != 1 || len(service.calls) != 2 || !strings.Contains(service.calls[1], `"content":`+string(text)) {
 			t.Errorf("%s: asked %d times, the model got %s", decision, asked, service.calls)
+		}
+	}
+}
+
+// agentOver is an adapter that adds an agent to a model API.
+type agentOver struct {
+	*modelapi.Adapter
+	agent modelapi.Agent
+}
+
+func (a agentOver) Execute(ctx context.Context, req execution.Request, in adapter.Inbox) iter.Seq2[execution.Event, error] {
+	return a.Run(ctx, a.agent, req, in)
+}
+
+// TestAgent: an agent's tools run in order or beside each other, a panic is a failed call, and what it opened is closed in any case.
+func TestAgent(t *testing.T) {
+	t.Parallel()
+	two := says(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"work","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"work","arguments":"{}"}},`+
+		`{"index":2,"id":"c","function":{"name":"panics","arguments":"{}"}},{"index":3,"id":"d","function":{"name":"server_tool","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}]}`, done)
+	for _, inOrder := range []bool{true, false} {
+		service := &answers{list: []func() *http.Response{two, says(hello, finish, done)}}
+		b := backend("http://fake.test", service)
+		base, _ := b.Adapter.(*modelapi.Adapter)
+		var running, most atomic.Int32
+		opened, closed := 0, 0
+		define := func(name string, do func(context.Context, *modelapi.Live) modelapi.Answer) modelapi.Tool {
+			return modelapi.Define(name, "", func(struct {
+				X int `json:"x,omitempty"`
+			}) (modelapi.Job, error) {
+				return modelapi.Job{Do: do}, nil
+			})
+		}
+		synctest.Test(t, func(t *testing.T) {
+			served := define("server_tool", func(context.Context, *modelapi.Live) modelapi.Answer { return modelapi.Answer{Text: "served"} })
+			served.Server, served.Short = "server", "tool"
+			b.Adapter = agentOver{base, modelapi.Agent{Name: "fake", Prefix: "p/", InOrder: inOrder, Opening: []execution.Body{execution.SkillLoaded{SkillName: "s"}},
+				Open: func(_ context.Context, a *modelapi.Agent) *execution.Error {
+					opened++
+					a.Tools = []modelapi.Tool{served, define("panics", func(context.Context, *modelapi.Live) modelapi.Answer { panic("at the tool") }),
+						define("work", func(context.Context, *modelapi.Live) modelapi.Answer {
+							most.Store(max(most.Load(), running.Add(1)))
+							time.Sleep(time.Second)
+							running.Add(-1)
+							return modelapi.Answer{Text: "worked"}
+						})}
+					return nil
+				}, Close: func() { closed++ }}}
+			res, events := modelapitest.Run(t, b, request("hi"), agent.Options{})
+			if res.Status != execution.StatusCompleted || res.Model != "p/fake-1" || opened != 1 || closed != 1 {
+				t.Errorf("%s %+v, model %s, opened %d, closed %d", res.Status, res.Error, res.Model, opened, closed)
+			}
+			if want := map[bool]int32{true: 1, false: 2}[inOrder]; most.Load() != want {
+				t.Errorf("in order %v: %d at once", inOrder, most.Load())
+			}
+			text, _ := json.Marshal(events)
+			for _, want := range []string{`"type":"skill_loaded"`, `"error":"the tool failed: at the tool"`, `"type":"mcp_tool_call_start"`, `"server":"server","toolName":"tool","input":{"x":1}`, `"type":"mcp_tool_result"`} {
+				if !strings.Contains(string(text), want) {
+					t.Errorf("no %s in the events", want)
+				}
+			}
+		})
+		b.Adapter = agentOver{base, modelapi.Agent{Name: "fake", Open: func(context.Context, *modelapi.Agent) *execution.Error {
+			return execution.Errorf(execution.CodeConfig, "not today")
+		}, Close: func() { closed++ }}}
+		if res, _ := modelapitest.Run(t, b, request("hi"), agent.Options{}); res.Error.ErrorCode() != execution.CodeConfig || closed != 2 || len(service.calls) != 2 {
+			t.Errorf("%+v, closed %d, %d calls", res.Error, closed, len(service.calls))
 		}
 	}
 }

@@ -31,7 +31,7 @@ const (
 )
 
 // errElapsed is the cause that ends a turn at Limits.Elapsed.
-var errElapsed = fmt.Errorf("the turn's time is over: %w", context.DeadlineExceeded)
+var errElapsed = fmt.Errorf("the time for the turn is over: %w", context.DeadlineExceeded)
 
 // outcome is how a turn ended.
 type outcome struct {
@@ -53,9 +53,9 @@ func stopped(ctx context.Context) *outcome {
 	case errors.Is(cause, service.ErrInterrupted):
 		return &outcome{reason: execution.TurnInterrupted, word: EndCancelled}
 	case errors.Is(cause, errElapsed):
-		return failed(EndElapsed, execution.CodeTimeout, "the turn's time was over")
+		return failed(EndElapsed, execution.CodeTimeout, "the time for the turn was over")
 	case errors.Is(cause, context.DeadlineExceeded):
-		return failed(EndElapsed, execution.CodeTimeout, "the run's time was over")
+		return failed(EndElapsed, execution.CodeTimeout, "the time for the run was over")
 	}
 	return failed(EndCancelled, execution.CodeAborted, "the run was stopped")
 }

@@ -51,6 +51,7 @@ type run struct {
 	ids       map[string]bool  // of tool calls
 	asked     *int
 	retries   int
+	models    int   // calls of the model, of all turns
 	tally     tally // of the turn
 	used      int64 // tokens of the last call
 	shortened bool  // the conversation was shortened because it did not fit, and the next call has not succeeded yet

@@ -10,9 +10,9 @@ import (
 
 // sub returns the run of a sub-agent that a call started. Its conversation is its own; questions, usage and ids are shared.
 func (r *run) sub(call string, a Agent, w *work) *run {
-	c := &run{spec: r.spec, agent: a, name: r.name, req: r.req, cancel: r.cancel, box: r.box, hooks: r.hooks, client: r.client,
+	c := &run{spec: r.spec, agent: a, name: r.name, req: r.req, cancel: r.cancel, box: r.box, tools: r.tools, hooks: r.hooks, client: r.client,
 		call: r.call, opened: r.opened, parent: call, total: r.total, ids: r.ids, asked: r.asked}
-	c.req.Tools, c.req.Run.OutputSchema, c.call.Run.OutputSchema = nil, nil, nil
+	c.call.Run.OutputSchema = nil // the form of the agent's answer
 	c.call.Messages, c.call.System = nil, strings.Join(service.NonEmpty(a.System, a.Documents), "\n\n")
 	c.equip()
 	c.yield = func(e execution.Event, _ error) (more bool) {
@@ -42,6 +42,9 @@ func (r *run) carryOut(ctx context.Context, prompt string) Answer {
 	}
 	r.call.Messages.Say(false, Part{Kind: Text, Text: prompt})
 	o := r.answer(ctx)
+	if ctx.Err() != nil && o.reason != execution.TurnCompleted {
+		o = stopped(ctx)
+	}
 	switch {
 	case o.reason == execution.TurnCompleted && strings.TrimSpace(o.text) != "":
 		return Answer{Text: o.text}

@@ -67,6 +67,13 @@ func (r *run) resume(ctx context.Context, m Message) *outcome {
 		r.call.Messages.Say(false, m.Parts...)
 		return nil
 	}
+	if r.turns > 0 { // an earlier turn of this run ended before them, and its events say so
+		for _, c := range open {
+			r.call.Messages.Say(false, Part{Kind: Result, ID: c.ID, Name: c.Name, Text: "not called: the turn is over", Failed: true})
+		}
+		r.call.Messages.Say(false, m.Parts...)
+		return nil
+	}
 	past := r.agent.Past
 	for _, c := range open {
 		r.begin(c.ID, c.Name)
@@ -101,10 +108,14 @@ func (r *run) answer(ctx context.Context) *outcome {
 		if most := r.agent.Limits.ModelCalls; most > 0 && r.tally.models >= most {
 			return r.limit(EndModelCalls, most)
 		}
+		if most := r.req.Run.MaxTurns; r.agent.Name != "" && r.parent == "" && most > 0 && r.models >= most {
+			return r.limit(EndModelCalls, most)
+		}
 		if r.step(execution.StepStart{TurnIndex: r.turns, StepIndex: step, StepType: "model"}); ctx.Err() != nil {
 			return stopped(ctx) // a limit of the caller's ended the run at this event
 		}
 		r.tally.models++
+		r.models++
 		r.makeRoom(ctx)
 		reply, f := r.callModel(ctx, false)
 		if !r.fits(ctx, reply, f) {
@@ -137,6 +148,19 @@ func (r *run) answer(ctx context.Context) *outcome {
 		if ctx.Err() != nil {
 			return stopped(ctx)
 		}
+		r.steer()
+	}
+}
+
+// steer adds the messages that arrived during a turn of an agent. A model without tools answers before it can read them, so there
+// they make turns of their own.
+func (r *run) steer() {
+	if r.agent.Name == "" || r.parent != "" {
+		return
+	}
+	for _, say := range r.box.Take() {
+		r.emit(execution.InputTaken{ID: say.ID, Steered: true})
+		r.call.Messages.Say(false, Part{Kind: Text, Text: say.Text})
 	}
 }
 

@@ -80,6 +80,15 @@ func (b *Inbox) Next(ctx context.Context) (execution.Say, bool) {
 	}
 }
 
+// Take returns the messages that wait.
+func (b *Inbox) Take() []execution.Say {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := b.messages
+	b.messages = nil
+	return list
+}
+
 // Answer waits for the answer to a question; false if the turn ends before it.
 func (b *Inbox) Answer(ctx context.Context, id execution.QuestionID) (execution.Decision, bool) {
 	for {

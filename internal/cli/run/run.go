@@ -62,6 +62,7 @@ record of runs.`,
   git diff | drawbar run claude --system "You review patches." --json
   drawbar run claude -i "let us look at the parser"     # a conversation: type while it works
   drawbar run codex -d "write the changelog"            # in the background; then: drawbar ps
+  drawbar run harness/ollama/llama3 "fix the failing test"   # Drawbar's own agent: harness/PROVIDER/MODEL
   drawbar run acp "explain this module" -- gemini --acp
   drawbar run command "explain this module" -- ./ask.sh --brief`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, app, args) },

@@ -125,17 +125,128 @@ func TestAPIProxyTurn(t *testing.T) {
 	p.sound()
 }
 
-// without fails if a file of the project contains a text.
+// without fails if a file of the project contains a text; the configuration may.
 func (p *world) without(text string) {
 	p.t.Helper()
 	err := filepath.WalkDir(p.root, func(path string, e os.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() && strings.Contains(string(mustRead(path)), text) {
+		if err == nil && e.Type().IsRegular() && e.Name() != protocol.ConfigFile && strings.Contains(string(mustRead(path)), text) {
 			p.t.Errorf("%s contains %s", path, text)
 		}
 		return err
 	})
 	if err != nil {
 		p.t.Fatal(err)
+	}
+}
+
+// tool answers as an MCP server whose tool returns a result.
+func tool(result func(asked) map[string]any) func(asked) (int, any) {
+	return func(a asked) (int, any) {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		_ = json.Unmarshal([]byte(a.text), &m)
+		answer := map[string]any{}
+		switch m.Method {
+		case "initialize":
+			answer = map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "s", "version": "1"}}
+		case "tools/list":
+			answer["tools"] = []any{map[string]any{"name": "my_turn", "inputSchema": map[string]any{"type": "object"}}}
+		case "tools/call":
+			answer["structuredContent"], answer["content"] = result(a), []any{}
+		}
+		if len(m.ID) == 0 {
+			return 202, ""
+		}
+		return 200, map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": answer}
+	}
+}
+
+// TestMCPTurn: a tool reviews, and one that may write does so in the work tree.
+func TestMCPTurn(t *testing.T) {
+	url, requests := service(t, tool(func(a asked) map[string]any { return reviewed(a, "dev", "dev-rt") }))
+	runtime := `{"type":"mcp","transport":"streamable_http","url":"` + url + `","tool_name":"%s","headers":{"Authorization":"Bearer kk-secret-0123456789"}}`
+	p := newProject(t, alone("review_only", strings.Replace(runtime, "%s", "nobody", 1), ""))
+	r := p.step(govern.OutcomeBlocked)
+	if r.Code != "mcp_failure" || *p.state().BlockedOn != "dispatch:mcp_failure" || !strings.Contains(strings.Join(r.Errors, ""), "it has my_turn") {
+		t.Errorf("%+v", r)
+	}
+	p.write("agentxchain.json", alone("review_only", strings.Replace(runtime, "%s", "my_turn", 1), ""))
+	p.step(govern.OutcomeAccepted, govern.StepOptions{Resume: true})
+	if got := (*requests)[len(*requests)-1]; got.header.Get("Authorization") != "Bearer kk-secret-0123456789" || !strings.Contains(got.text, `"phase":"implementation"`) {
+		t.Errorf("%+v", got)
+	}
+	root := ""
+	url, _ = service(t, tool(func(a asked) map[string]any {
+		if err := os.WriteFile(filepath.Join(root, "made.txt"), []byte("by the tool\n"), 0o644); err != nil {
+			panic(err)
+		}
+		v := reviewed(a, "dev", "dev-rt")
+		v["artifact"], v["files_changed"] = map[string]any{"type": "workspace"}, []any{"made.txt"}
+		return v
+	}))
+	p = newProject(t, one(`{"type":"mcp","transport":"streamable_http","url":"`+url+`","tool_name":"my_turn"}`, ""))
+	root = p.root
+	r = p.step(govern.OutcomeAccepted)
+	if r.Commit == "" || p.git("show", "HEAD:made.txt") != "by the tool" {
+		t.Errorf("%+v", r)
+	}
+	p.sound()
+}
+
+// TestRemoteAgentTurn: a failure blocks the run and keeps the turn, what is not the turn's result is refused, and a proposal
+// can be applied.
+func TestRemoteAgentTurn(t *testing.T) {
+	var answer func(a asked) (int, any)
+	url, requests := service(t, func(a asked) (int, any) { return answer(a) })
+	runtime := `{"type":"remote_agent","url":"` + url + `","headers":{"authorization":"Bearer kk-secret-0123456789"}}`
+	p := newProject(t, once(alone("proposed", runtime, "")))
+	answer = func(asked) (int, any) { return 503, "down, " + "kk-secret-0123456789" }
+	r := p.step(govern.OutcomeBlocked)
+	if r.Code != "remote_agent_failure" || *p.state().BlockedOn != "dispatch:remote_agent_failure" || r.Next != "drawbar govern step --resume" || !p.state().ActiveTurns.Has(r.TurnID) {
+		t.Errorf("%+v", r)
+	}
+	turn := r.TurnID
+	if _, err := os.Stat(filepath.Join(p.root, ".agentxchain", "dispatch", "turns", turn, "evidence", "api-error.json")); err != nil {
+		t.Error(err)
+	}
+	answer = func(a asked) (int, any) {
+		return 200, proposes(reviewed(a, "dev", "dev-rt"), change("src/x.txt", "create", "x\n"))
+	}
+	if r = p.step(govern.OutcomeAccepted, govern.StepOptions{Resume: true}); r.TurnID != turn {
+		t.Errorf("another turn ran: %s", r.TurnID)
+	}
+	if got := (*requests)[1]; got.turn != turn || got.header.Get("Authorization") != "Bearer kk-secret-0123456789" {
+		t.Errorf("%+v", got)
+	}
+	if _, err := p.decide(govern.ProposalOptions{}); err != nil || p.read("src/x.txt") != "x\n" {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(p.root, ".agentxchain", "archive", "turns", turn, "evidence", "remote.log")); err != nil {
+		t.Error(err)
+	}
+	p.without("kk-secret-0123456789")
+	p.sound()
+
+	for name, spoil := range map[string]func(map[string]any){
+		"another turn":    func(r map[string]any) { r["turn_id"] = "turn_0000000000000000" },
+		"another role":    func(r map[string]any) { r["role"] = "qa" },
+		"another runtime": func(r map[string]any) { r["runtime_id"] = "other" },
+		"no proposal":     func(r map[string]any) { delete(r, "proposed_changes") },
+		"path outside":    func(r map[string]any) { r["proposed_changes"] = []any{change("../../escape.txt", "create", "x")} },
+		"file outside":    func(r map[string]any) { r["files_changed"] = []any{"/etc/passwd"} },
+		"decision":        func(r map[string]any) { r["decisions"] = "none" },
+	} {
+		p := newProject(t, once(alone("proposed", runtime, "")))
+		answer = func(a asked) (int, any) {
+			r := proposes(reviewed(a, "dev", "dev-rt"), change("src/x.txt", "create", "x\n"))
+			spoil(r)
+			return 200, r
+		}
+		if r := p.step(govern.OutcomeBlocked); r.Code != "validation_failed" || len(p.history()) != 0 || len(p.proposals()) != 0 {
+			t.Errorf("%s: %s %v", name, r.Code, r.Errors)
+		}
 	}
 }
 

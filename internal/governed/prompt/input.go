@@ -176,8 +176,9 @@ func (in *Input) last() *protocol.HistoryEntry {
 	return nil
 }
 
-// reads reports whether the role gets previews of files: a reviewer does, because it may be unable to open them.
-func (in *Input) reads() bool { return in.role().WriteAuthority == protocol.ReviewOnly }
+// reads reports whether the role gets previews of files: a reviewer does, and who proposes from afar, because they may be
+// unable to open them.
+func (in *Input) reads() bool { return in.role().WriteAuthority == protocol.ReviewOnly || in.remote() }
 
 // remote reports whether the runtime cannot write files of the workspace, so that its result is answered and not staged
 // by it.

@@ -166,11 +166,10 @@ func read(top *os.Root, turn string, h *protocol.HistoryEntry, notes []protocol.
 	if h != nil {
 		p.RunID, p.Role, p.Phase, p.Summary = h.RunID, h.Role, h.Phase, h.Summary
 	}
-	var s snapshot
-	err := readJSON(top, p.Dir+"/"+snapshotFile, &s)
+	data, err := readFile(top, p.Dir+"/"+snapshotFile, mostJSON)
 	switch {
 	case err == nil:
-		p.Files = append(p.Files, s.Files...)
+		p.Files, p.Fault = parse(data)
 	case !ours && errors.Is(err, fs.ErrNotExist):
 		if _, err := top.Lstat(p.Dir + "/" + SummaryFile); err != nil {
 			return p, false // a worker's own file
@@ -178,17 +177,6 @@ func read(top *os.Root, turn string, h *protocol.HistoryEntry, notes []protocol.
 		p.Fault = snapshotFile + " is missing, so the files that it would replace are unknown"
 	default:
 		p.Fault = err.Error()
-	}
-	seen := map[string]bool{}
-	for i, f := range p.Files {
-		clean, fault := turnresult.LexicalPath(f.Path)
-		switch {
-		case fault != nil:
-			p.Fault = fault.Message
-		case seen[clean] || !slices.Contains([]string{Create, Modify, Delete}, f.Action):
-			p.Fault = fmt.Sprintf("%s names %s twice, or with an unknown action", snapshotFile, f.Path)
-		}
-		seen[clean], p.Files[i].Path = true, clean
 	}
 	if ours {
 		if f := p.altered(top, h.DerivedFiles); f != "" {
@@ -199,6 +187,29 @@ func read(top *os.Root, turn string, h *protocol.HistoryEntry, notes []protocol.
 		p.decidedElsewhere(top, notes)
 	}
 	return p, true
+}
+
+// parse reads SOURCE_SNAPSHOT.json. The fault says why the files cannot be applied: a path that leaves the project, is
+// reserved or is there twice, or an unknown action. Without a fault every path is clean.
+func parse(data []byte) (files []File, fault string) {
+	var s snapshot
+	if err := json.Unmarshal(data, &s); err != nil {
+		return []File{}, fmt.Sprintf("%s: %v", snapshotFile, err)
+	}
+	files = append([]File{}, s.Files...)
+	seen := map[string]bool{}
+	for i, f := range files {
+		clean, bad := turnresult.LexicalPath(f.Path)
+		switch {
+		case bad != nil:
+			fault = bad.Message
+			continue
+		case seen[clean] || !slices.Contains([]string{Create, Modify, Delete}, f.Action):
+			fault = fmt.Sprintf("%s names %s twice, or with an unknown action", snapshotFile, f.Path)
+		}
+		seen[clean], files[i].Path = true, clean
+	}
+	return files, fault
 }
 
 // altered says how the folder differs from what was recorded; empty if it does not.

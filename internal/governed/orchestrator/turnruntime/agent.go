@@ -218,8 +218,8 @@ func (a *agentRuntime) run(ctx context.Context, j *job, o order, log *transcript
 		return res, err
 	}
 	j.attached(0)
-	startup := setting(0, j.d.Runtime.StartupWatchdogMS, j.d.Loop.StartupWatchdogMS)
-	stop := a.beat(j, startup, log, func() { run.Abort(errSilent) })
+	startup := setting(defaultStartup, j.d.Runtime.StartupWatchdogMS, j.d.Loop.StartupWatchdogMS)
+	stop := j.beat(startup, log, func() { run.Abort(errSilent) })
 	for e, err := range run.Events(context.WithoutCancel(ctx), 0) {
 		if err != nil {
 			break // events end early only when their context does, which this one does not

@@ -134,6 +134,7 @@ func (a *apiProxy) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 	ctx, cancel := context.WithDeadlineCause(ctx, c.limit, errTurnLimit)
 	defer cancel()
 	c.attached(0)
+	defer c.beat(defaultStartup, nil, nil)()
 	fault := p.unfit
 	if fault == nil {
 		fault = c.ask(ctx)
@@ -297,7 +298,7 @@ func (p *apiPlan) writeRequest(d Dispatch) error {
 // the evidence.
 var audits = struct{ staging, evidence []string }{
 	staging:  []string{auditTrace, auditFault, auditResponse},
-	evidence: []string{"API_REQUEST.json", "TOKEN_BUDGET.json", "CONTEXT.effective.md"},
+	evidence: []string{"API_REQUEST.json", "TOKEN_BUDGET.json", "CONTEXT.effective.md", auditFault},
 }
 
 const (
@@ -351,5 +352,5 @@ func (c *conversation) writeAudit(o Outcome, fault *chatapi.Fault) error {
 	if fault != nil {
 		return nil
 	}
-	return c.d.put(c.result)
+	return c.d.put(redactJSON(c.plan.redact, c.result)) // a service may repeat a key
 }

@@ -307,6 +307,11 @@ func TestAPIProxyHidesKey(t *testing.T) {
 		}
 		keyless(t, d.Root)
 	}
+	d := apiScene(t, "openai", "http://api.test/x")
+	if o := proxy(t, d, &script{replies: []reply{{status: 200, body: says(strings.Replace(goodResult, "done", "the key is "+apiKey, 1))}}}); !o.Staged {
+		t.Errorf("%+v", o)
+	}
+	keyless(t, d.Root)
 }
 
 func TestAPIProxyTimeLimits(t *testing.T) {

@@ -2,18 +2,20 @@
 // reports how the work ended. It does not judge the turn's result.
 //
 // There is one Runtime for each kind of worker: manual (a person), local_cli (any program), agent (an agent with an
-// adapter), api_proxy (a model behind an API).
+// adapter), api_proxy (a model behind an API), mcp (a tool of an MCP server), remote_agent (an agent's service).
 package turnruntime
 
 import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -157,11 +159,11 @@ func For(rt protocol.Runtime, deps Deps) (Runtime, error) {
 		return &agentRuntime{deps}, nil
 	case protocol.RuntimeAPIProxy:
 		return &apiProxy{deps}, nil
-	case protocol.RuntimeMCP, protocol.RuntimeRemoteAgent:
-		e := execution.Errorf(execution.CodeCapability, "the runtime type %s is not supported yet", rt.Type)
-		e.Capability = "runtimes.type." + rt.Type
-		return nil, e.WithHint("give the role a runtime of type manual, local_cli or agent in %s", protocol.ConfigFile)
+	case protocol.RuntimeMCP:
+		return &mcpRuntime{deps}, nil
+	case protocol.RuntimeRemoteAgent:
+		return &remoteAgent{deps}, nil
 	}
 	return nil, execution.Errorf(execution.CodeConfig, "the runtime type %q is unknown", rt.Type).
-		WithHint("use manual, local_cli or agent in %s", protocol.ConfigFile)
+		WithHint("use %s in %s", strings.Join(charter.RuntimeTypes(), ", "), protocol.ConfigFile)
 }
