@@ -399,3 +399,8 @@ func TestUnkept(t *testing.T) {
 		}
 	}
 }
+
+func FuzzSessions(f *testing.F) {
+	adaptertest.FuzzSessions(f, adaptertest.SessionSubject{Store: store(), Home: "testdata/home", Variable: "DRAWBAR_STATE_DIR", Below: ".local/state/drawbar"},
+		".local/state/drawbar/sessions/fake/x.jsonl", "x")
+}
