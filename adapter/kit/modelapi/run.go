@@ -44,6 +44,8 @@ type run struct {
 	finish  func() // of a sub-agent: reports to its run
 
 	session   string
+	log       *session // the file of the conversation; nil if it is not kept
+	unkept    error    // why not
 	turns     int
 	total     *execution.Usage // shared with sub-agents, as the next two
 	ids       map[string]bool  // of tool calls
@@ -89,6 +91,9 @@ func execute(ctx context.Context, a *Adapter, agent Agent, req execution.Request
 		if a.opts.Transport == nil {
 			r.client.Close()
 		}
+		if r.log != nil {
+			r.log.close()
+		}
 		if r.agent.Close != nil {
 			r.agent.Close()
 		}
@@ -98,7 +103,11 @@ func execute(ctx context.Context, a *Adapter, agent Agent, req execution.Request
 		r.emit(execution.Finished{Result: r.refused(err)})
 		return
 	}
-	r.emit(execution.SessionStart{SessionID: r.session, Model: r.agent.Prefix + r.call.Model, Cwd: req.Run.Cwd})
+	r.emit(execution.SessionStart{SessionID: r.session, Model: r.agent.Prefix + r.call.Model, Cwd: req.Run.Cwd, Resumed: r.session == req.Run.SessionID,
+		ForkedFrom: req.Run.ForkSessionID})
+	if r.unkept != nil {
+		r.notKept(r.unkept)
+	}
 	for _, b := range r.agent.Opening {
 		r.emit(b)
 	}
@@ -137,7 +146,8 @@ func (r *run) flush() {
 // prepare checks what the request needs before anything is sent, and returns its message.
 func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Error) {
 	var err *execution.Error
-	if r.opened, err = a.spec.Open(service.Environment(r.req.Run, a.opts.Environ())); err != nil {
+	getenv := service.Environment(r.req.Run, a.opts.Environ())
+	if r.opened, err = a.spec.Open(getenv); err != nil {
 		return Message{}, err
 	}
 	parts, failed := cliagent.ConvertAttachments(r.name, r.req.Message.Attachments, r.attachment)
@@ -155,8 +165,13 @@ func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Erro
 	}
 	replace, added := cliagent.Instructions(r.req)
 	system := strings.Join(service.NonEmpty(cmp.Or(replace, r.agent.System), r.agent.Documents, added), "\n\n")
-	r.session = cliagent.NewUUID()
 	r.call = Call{Base: r.opened.Base, Key: r.opened.Key, Model: cmp.Or(r.req.Run.Model, r.spec.Default), System: system, Run: r.req.Run}
+	if err := r.keep(getenv); err != nil {
+		return Message{}, err
+	}
+	if r.log != nil {
+		r.log.hide = r.opened.Key
+	}
 	if r.agent.Past != nil {
 		r.call.Messages = r.agent.Past.Messages
 	}

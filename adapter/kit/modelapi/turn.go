@@ -39,6 +39,7 @@ func (r *run) turn(ctx context.Context, m Message) {
 	}
 	r.tally, r.waits = tally{}, nil
 	o := r.resume(ctx, m)
+	r.save("")
 	if o == nil {
 		o = r.answer(ctx)
 	}
@@ -52,6 +53,7 @@ func (r *run) turn(ctx context.Context, m Message) {
 		}
 		end.Error = o.failure.Result()
 	}
+	r.save(end.Reason)
 	r.emit(end)
 	r.turns++
 	r.last = o
@@ -133,6 +135,7 @@ func (r *run) answer(ctx context.Context) *outcome {
 			o = r.use(ctx, calls)
 		}
 		r.step(execution.StepEnd{TurnIndex: r.turns, StepIndex: step})
+		r.save("")
 		if o == nil && len(calls) == 0 {
 			o = r.judge(reply)
 		}
