@@ -224,6 +224,7 @@ func TestAPIProxyRetries(t *testing.T) {
 		"exhausted":       {[]reply{down}, on, false, nil, []time.Duration{s, 2 * s, 4 * s}, "unknown_api_error", "raw_detail"},
 		"server's wish":   {[]reply{limited, good}, on, false, nil, []time.Duration{7 * s}, "", ""},
 		"too long a wish": {[]reply{{status: 429, header: map[string]string{"Retry-After": "3600"}}, good}, on, false, nil, nil, "rate_limited", "the limit ends at"},
+		"eleven minutes":  {[]reply{{status: 429, header: map[string]string{"Retry-After": "660"}}, good}, on, false, nil, nil, "rate_limited", "the limit ends at"},
 		"extraction":      {[]reply{prose, good}, on, false, nil, []time.Duration{s}, "", ""},
 		"permanent":       {[]reply{{status: 401}, good}, on, false, nil, nil, "auth_failure", "auth_env"},
 		"network":         {[]reply{{err: errors.New("cable")}, good}, on, false, nil, []time.Duration{s}, "", ""},
@@ -232,7 +233,7 @@ func TestAPIProxyRetries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := apiScene(t, "openai", "http://api.test/x")
-			d.Runtime.RetryPolicy, d.Runtime.MaxRetries, d.Timeout = c.policy, c.most, 0
+			d.Runtime.RetryPolicy, d.Runtime.MaxRetries, d.Timeout = c.policy, c.most, 2*time.Hour
 			if c.first {
 				d.Role.Adapter = protocol.RuntimeAPIProxy
 			}
