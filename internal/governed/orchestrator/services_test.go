@@ -3,6 +3,7 @@
 package orchestrator
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -13,8 +14,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/examples/echoturn"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // asked is what a service got in a turn.
@@ -193,6 +196,35 @@ func TestMCPTurn(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	p.sound()
+}
+
+func init() {
+	workers["echo server"] = func(*worker) { _ = echoturn.Server().Run(context.Background(), &mcp.StdioTransport{}) }
+}
+
+// TestEchoServer: the example's result is valid for every authority, over both transports.
+func TestEchoServer(t *testing.T) {
+	s := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return echoturn.Server() }, nil))
+	defer s.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, runtime := range map[string]string{
+		"stdio": `{"type":"mcp","command":["` + self + `"],"env":{"` + workerEnv + `":"echo server"}}`,
+		"http":  `{"type":"mcp","transport":"streamable_http","url":"` + s.URL + `"}`,
+	} {
+		for _, authority := range []string{"review_only", "proposed", "authoritative"} {
+			p := newProject(t, alone(authority, runtime, ""))
+			r, err := p.engine().Step(t.Context(), govern.StepOptions{})
+			if err != nil || len(p.history()) != 1 || r.Summary == "" && authority == "review_only" {
+				t.Errorf("%s, %s: %+v %v", name, authority, r, err)
+			}
+			if needs := authority != "review_only"; (p.state().Status == protocol.RunBlocked) != needs {
+				t.Errorf("%s, %s: the run is %s", name, authority, p.state().Status)
+			}
+		}
+	}
 }
 
 // TestRemoteAgentTurn: a failure blocks the run and keeps the turn, what is not the turn's result is refused, and a proposal

@@ -125,6 +125,7 @@ func (a *apiProxy) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 	if err := p.writeRequest(d); err != nil {
 		return Outcome{}, err
 	}
+	d.Runtime.TimeoutMS = nil // timeout_seconds bounds a request, and timeouts the turn
 	c := &conversation{job: a.deps.job(d, w, d.Runtime.Provider+"/"+d.Runtime.Model, govern.StageStarting), plan: p, client: httpcall.New(a.deps.HTTP)}
 	if a.deps.HTTP == nil {
 		defer c.client.Close()
