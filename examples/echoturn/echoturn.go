@@ -50,6 +50,8 @@ func result(t Turn) protocol.TurnResult {
 		Verification: protocol.Verification{Status: protocol.VerificationSkipped}, Artifact: protocol.ResultArtifact{Type: protocol.ArtifactReview},
 		ProposedNextRole: protocol.Human,
 	}
+	stay := false // without it, a completed review asks for the next phase
+	r.RunCompletionRequest = &stay
 	if authority(t) != protocol.ReviewOnly {
 		reason := "the echo server changes no files"
 		r.Status, r.NeedsHumanReason = protocol.ResultNeedsHuman, &reason
