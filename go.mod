@@ -20,7 +20,15 @@ require (
 	modernc.org/sqlite v1.61.1
 )
 
-require github.com/coder/websocket v1.8.15
+require (
+	github.com/bmatcuk/doublestar/v4 v4.10.4
+	github.com/coder/websocket v1.8.15
+)
+
+require (
+	github.com/a2aproject/a2a-go/v2 v2.3.1
+	golang.org/x/mod v0.42.0 // indirect
+)
 
 require (
 	github.com/dustin/go-humanize v1.1.0 // indirect

@@ -30,7 +30,7 @@ type Descriptor struct {
 	HostMetadata   map[string]string // such variables by the information they contain: sessionId, version, projectDir
 	Keys           []string          // variables needed for the agent's login; kept in a minimal environment
 	Docs           string            // URL of the vendor's documentation
-	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing; ProtocolExternal, ProtocolDrawbar or ProtocolAPI
+	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing; ProtocolExternal, ProtocolDrawbar, ProtocolAPI or ProtocolA2A
 	Described      bool              // an entry describes it, in place of an adapter
 	Documented     string            // URL of the document that the adapter follows; set if it was never exercised with the agent's program
 	New            func() Adapter
@@ -48,6 +48,9 @@ const ProtocolDrawbar = "Drawbar"
 // ProtocolAPI is the Descriptor.Protocol of a model API, which has no program.
 const ProtocolAPI = "API"
 
+// ProtocolA2A is the Descriptor.Protocol of a service of the Agent2Agent protocol, which has no program.
+const ProtocolA2A = "A2A"
+
 // NotExercised describes an agent whose adapter follows documents, see Descriptor.Documented.
 const NotExercised = "documented, not exercised"
 
@@ -57,17 +60,22 @@ func (d Descriptor) Kind() string {
 	switch {
 	case d.Documented != "":
 		return NotExercised
-	case d.Described:
-		return "described entry"
 	case d.Protocol == ProtocolExternal:
 		return "external adapter"
 	case d.Protocol == ProtocolAPI:
 		return "model API"
+	case d.Protocol == ProtocolA2A:
+		return "over A2A"
+	case d.Described:
+		return "described entry"
 	case d.Protocol != "":
 		return "over " + d.Protocol
 	}
 	return "own adapter"
 }
+
+// IsService reports an agent that is a service: it has no program.
+func (d Descriptor) IsService() bool { return d.Protocol == ProtocolAPI || d.Protocol == ProtocolA2A }
 
 // Clone returns a copy that shares no memory with d, with the agent's name as the default of other names. Lists
 // on the wire are never nil in it.

@@ -13,6 +13,7 @@ import (
 	_ "github.com/drawbar/drawbar/adapter/gemini"    // registers gemini
 	_ "github.com/drawbar/drawbar/adapter/google"    // registers google
 	_ "github.com/drawbar/drawbar/adapter/goose"     // registers goose
+	_ "github.com/drawbar/drawbar/adapter/harness"   // registers harness
 	_ "github.com/drawbar/drawbar/adapter/hermes"    // registers hermes
 	_ "github.com/drawbar/drawbar/adapter/ollama"    // registers ollama
 	_ "github.com/drawbar/drawbar/adapter/omp"       // registers omp

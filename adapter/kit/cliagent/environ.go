@@ -82,6 +82,16 @@ func (s *Spec) environment(inherited []string, inv Invocation, run execution.Run
 	return e
 }
 
+// Environ returns the environment of a program that an agent without a program of its own starts: the inherited one as the run
+// wants it, then the run's variables, without those that are named.
+func Environ(inherited []string, run execution.RunOptions, without ...string) []string {
+	e := (&Spec{}).environment(inherited, Invocation{}, run, "")
+	for _, name := range without {
+		delete(e.vars, e.key(name))
+	}
+	return e.list()
+}
+
 // environ is an environment under construction. Names are compared as the platform compares them.
 type environ struct {
 	goos string

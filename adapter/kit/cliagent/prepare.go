@@ -67,13 +67,13 @@ func (r *run) prepare(ctx context.Context) (process.Spec, *refusal) {
 		return process.Spec{}, &refusal{err: execution.Errorf(execution.CodeSpawn, "start %s: %w", r.spec.Name, err), spawn: err}
 	}
 	return process.Spec{Path: path, Args: inv.Args, Dir: r.req.Run.Cwd, Env: list, Stdin: inv.Stdin, KeepStdin: inv.KeepStdin,
-		Run: string(r.req.Run.RunID), Scratch: r.launch.scratch(), Pty: inv.PTY, Roomy: r.spec.Hasty, Grace: r.spec.grace(r.req.Run), Drain: r.spec.Drain}, nil
+		Run: string(r.req.Run.RunID), Scratch: r.launch.scratch(), Pty: inv.PTY, Roomy: r.spec.Hasty, Grace: Grace(r.req.Run, r.spec.Grace), Drain: r.spec.Drain}, nil
 }
 
-// grace is the time from TERM to KILL for the transport: a request that states 0 gets none.
-func (s *Spec) grace(run execution.RunOptions) time.Duration {
+// Grace is the time from TERM to KILL as the transport states it, otherwise if the run states none: a request that states 0 gets none.
+func Grace(run execution.RunOptions, otherwise time.Duration) time.Duration {
 	if run.GracePeriodMs == nil {
-		return s.Grace
+		return otherwise
 	}
 	if *run.GracePeriodMs == 0 {
 		return -1

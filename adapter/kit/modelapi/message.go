@@ -8,8 +8,8 @@ import (
 
 // Message is one message of a conversation: the user's, or the model's.
 type Message struct {
-	Model bool // the model said it; else the user, or a tool
-	Parts []Part
+	Model bool   `json:"model,omitempty"` // the model said it; else the user, or a tool
+	Parts []Part `json:"parts"`
 }
 
 // PartKind is the kind of a part.
@@ -28,16 +28,19 @@ const (
 
 // Part is a piece of a message.
 type Part struct {
-	Kind      PartKind
-	Text      string          // of text, thinking and results
-	ID, Name  string          // of a tool call and its result
-	Input     json.RawMessage // of a tool call: what the model wrote, which may not be JSON
-	Failed    bool            // of a result
-	Signature string          // of the API, returned with the part
-	Raw       json.RawMessage // an opaque item
-	Title     string          // of a document
-	MediaType string          // of an image or a document
-	Data      []byte          // of an image or a document
+	Kind      PartKind        `json:"-"`
+	Text      string          `json:"text,omitempty"` // of text, thinking and results
+	ID        string          `json:"id,omitempty"`   // of a tool call and its result
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"-"`                   // of a tool call: what the model wrote, which may not be JSON
+	Failed    bool            `json:"failed,omitempty"`    // of a result
+	Signature string          `json:"signature,omitempty"` // of the API, returned with the part
+	Raw       json.RawMessage `json:"raw,omitempty"`       // an opaque item
+	Title     string          `json:"title,omitempty"`     // of a document
+	MediaType string          `json:"mediaType,omitempty"` // of an image or a document
+	Data      []byte          `json:"data,omitempty"`      // of an image or a document
+
+	open bool // a result that is none yet: the call waits for a person
 }
 
 // Call is one call of the model.
@@ -46,7 +49,7 @@ type Call struct {
 	Key      string // empty if the API needs none
 	Model    string
 	System   string
-	Messages []Message
+	Messages Conversation
 	Tools    []execution.Tool
 	Run      execution.RunOptions
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -21,6 +22,8 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi/chat"
+	"github.com/drawbar/drawbar/adapter/kit/modelapi/modelapitest"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -32,8 +35,8 @@ const key = "sk-planted-key"
 // backend is a model API at a URL. Its transport is the kit's own unless given.
 func backend(url string, transport http.RoundTripper) agent.Backend {
 	a := modelapi.New(modelapi.Spec{
-		Name: "fake", Title: "the fake API", Wire: chat.Wire{}, Base: "http://127.0.0.1:1", BaseVars: []string{"FAKE_URL"}, KeyVars: []string{"FAKE_KEY"},
-		KeyPage: "https://example.com/keys", Default: "fake-1", Capabilities: func(*execution.Capabilities) {},
+		Access: service.Access{Name: "fake", Title: "the fake API", Base: "http://127.0.0.1:1", BaseVars: []string{"FAKE_URL"}, KeyVars: []string{"FAKE_KEY"},
+			KeyPage: "https://example.com/keys"}, Wire: chat.Wire{}, Default: "fake-1", Capabilities: func(*execution.Capabilities) {},
 	}, modelapi.Options{Transport: transport, Environ: func() []string { return []string{"FAKE_URL=" + url, "FAKE_KEY=" + key} }})
 	return agent.Backend{Name: "fake", Adapter: a, DefaultModel: "fake-1"}
 }
@@ -41,27 +44,6 @@ func backend(url string, transport http.RoundTripper) agent.Backend {
 func request(text string) execution.Request {
 	return execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "a", TurnID: "t",
 		Message: execution.Message{ID: "m", Text: execution.Prompt(text), ReceivedAt: time.Unix(1, 0)}}
-}
-
-// ask runs a request to its end and returns the result and the events.
-func ask(t *testing.T, b agent.Backend, req execution.Request, opts agent.Options) (execution.Result, []execution.Event) {
-	t.Helper()
-	run, err := agent.New(b).Start(t.Context(), req, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var events []execution.Event
-	for e, err := range run.Events(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		events = append(events, e)
-	}
-	res, err := run.Result(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res, events
 }
 
 // chunks formats answers of the service as events.
@@ -127,7 +109,7 @@ func TestBadServers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // calls are repeated in virtual time
-				res, events := ask(t, backend("http://fake.test", served(tt.handle)), request("hi"), agent.Options{})
+				res, events := modelapitest.Run(t, backend("http://fake.test", served(tt.handle)), request("hi"), agent.Options{})
 				if res.Status != execution.StatusFailed || res.Error.ErrorCode() != tt.code || !strings.Contains(res.Error.Message, tt.message) {
 					t.Errorf("%s %s %.300s", res.Status, res.Error.ErrorCode(), res.Error.Message)
 				}
@@ -217,7 +199,7 @@ func TestRetries(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				service := &answers{list: tt.list}
-				res, events := ask(t, backend("http://fake.test", service), request("hi"), agent.Options{})
+				res, events := modelapitest.Run(t, backend("http://fake.test", service), request("hi"), agent.Options{})
 				if len(service.calls) != tt.calls {
 					t.Errorf("%d calls, want %d", len(service.calls), tt.calls)
 				}
@@ -276,7 +258,7 @@ func TestTools(t *testing.T) {
 		<-both // all calls of slow are there
 		return execution.ToolResult{Output: c.Input}, nil
 	}
-	res, events := ask(t, backend("http://fake.test", service), req, agent.Options{Tools: handler})
+	res, events := modelapitest.Run(t, backend("http://fake.test", service), req, agent.Options{Tools: handler})
 	if res.Status != execution.StatusCompleted || res.Usage == nil || res.Usage.Input != 20 || res.Usage.Output != 10 {
 		t.Fatalf("%s %+v, usage %+v", res.Status, res.Error, res.Usage)
 	}
@@ -337,7 +319,7 @@ func TestApproval(t *testing.T) {
 			req.Run.ApprovalMode = execution.ApprovalDeny
 		}
 		used := false
-		ask(t, backend("http://fake.test", service), req, agent.Options{Tools: func(context.Context, execution.ToolCall) (execution.ToolResult, error) {
+		modelapitest.Run(t, backend("http://fake.test", service), req, agent.Options{Tools: func(context.Context, execution.ToolCall) (execution.ToolResult, error) {
 			used = true
 			return execution.ToolResult{Output: json.RawMessage(`"gone"`)}, nil
 		}})
@@ -358,7 +340,7 @@ func TestHook(t *testing.T) {
 		req := request("hi")
 		req.Tools = []execution.Tool{{Name: "echo"}}
 		asked := 0
-		ask(t, backend("http://fake.test", service), req, agent.Options{
+		modelapitest.Run(t, backend("http://fake.test", service), req, agent.Options{
 			Tools: func(_ context.Context, c execution.ToolCall) (execution.ToolResult, error) {
 				return execution.ToolResult{Output: c.Input}, nil
 			},
@@ -370,6 +352,72 @@ func TestHook(t *testing.T) {
 		text, _ := json.Marshal(want)
 		if asked != 1 || len(service.calls) != 2 || !strings.Contains(service.calls[1], `"content":`+string(text)) {
 			t.Errorf("%s: asked %d times, the model got %s", decision, asked, service.calls)
+		}
+	}
+}
+
+// agentOver is an adapter that adds an agent to a model API.
+type agentOver struct {
+	*modelapi.Adapter
+	agent modelapi.Agent
+}
+
+func (a agentOver) Execute(ctx context.Context, req execution.Request, in adapter.Inbox) iter.Seq2[execution.Event, error] {
+	return a.Run(ctx, a.agent, req, in)
+}
+
+// TestAgent: an agent's tools run in order or beside each other, a panic is a failed call, and what it opened is closed in any case.
+func TestAgent(t *testing.T) {
+	t.Parallel()
+	two := says(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"work","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"work","arguments":"{}"}},`+
+		`{"index":2,"id":"c","function":{"name":"panics","arguments":"{}"}},{"index":3,"id":"d","function":{"name":"server_tool","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}]}`, done)
+	for _, inOrder := range []bool{true, false} {
+		service := &answers{list: []func() *http.Response{two, says(hello, finish, done)}}
+		b := backend("http://fake.test", service)
+		base, _ := b.Adapter.(*modelapi.Adapter)
+		var running, most atomic.Int32
+		opened, closed := 0, 0
+		define := func(name string, do func(context.Context, *modelapi.Live) modelapi.Answer) modelapi.Tool {
+			return modelapi.Define(name, "", func(struct {
+				X int `json:"x,omitempty"`
+			}) (modelapi.Job, error) {
+				return modelapi.Job{Do: do}, nil
+			})
+		}
+		synctest.Test(t, func(t *testing.T) {
+			served := define("server_tool", func(context.Context, *modelapi.Live) modelapi.Answer { return modelapi.Answer{Text: "served"} })
+			served.Server, served.Short = "server", "tool"
+			b.Adapter = agentOver{base, modelapi.Agent{Name: "fake", Prefix: "p/", InOrder: inOrder, Opening: []execution.Body{execution.SkillLoaded{SkillName: "s"}},
+				Open: func(_ context.Context, a *modelapi.Agent) *execution.Error {
+					opened++
+					a.Tools = []modelapi.Tool{served, define("panics", func(context.Context, *modelapi.Live) modelapi.Answer { panic("at the tool") }),
+						define("work", func(context.Context, *modelapi.Live) modelapi.Answer {
+							most.Store(max(most.Load(), running.Add(1)))
+							time.Sleep(time.Second)
+							running.Add(-1)
+							return modelapi.Answer{Text: "worked"}
+						})}
+					return nil
+				}, Close: func() { closed++ }}}
+			res, events := modelapitest.Run(t, b, request("hi"), agent.Options{})
+			if res.Status != execution.StatusCompleted || res.Model != "p/fake-1" || opened != 1 || closed != 1 {
+				t.Errorf("%s %+v, model %s, opened %d, closed %d", res.Status, res.Error, res.Model, opened, closed)
+			}
+			if want := map[bool]int32{true: 1, false: 2}[inOrder]; most.Load() != want {
+				t.Errorf("in order %v: %d at once", inOrder, most.Load())
+			}
+			text, _ := json.Marshal(events)
+			for _, want := range []string{`"type":"skill_loaded"`, `"error":"the tool failed: at the tool"`, `"type":"mcp_tool_call_start"`, `"server":"server","toolName":"tool","input":{"x":1}`, `"type":"mcp_tool_result"`} {
+				if !strings.Contains(string(text), want) {
+					t.Errorf("no %s in the events", want)
+				}
+			}
+		})
+		b.Adapter = agentOver{base, modelapi.Agent{Name: "fake", Open: func(context.Context, *modelapi.Agent) *execution.Error {
+			return execution.Errorf(execution.CodeConfig, "not today")
+		}, Close: func() { closed++ }}}
+		if res, _ := modelapitest.Run(t, b, request("hi"), agent.Options{}); res.Error.ErrorCode() != execution.CodeConfig || closed != 2 || len(service.calls) != 2 {
+			t.Errorf("%+v, closed %d, %d calls", res.Error, closed, len(service.calls))
 		}
 	}
 }
@@ -433,7 +481,7 @@ func TestManyStreams(t *testing.T) {
 	var all sync.WaitGroup
 	for range 64 {
 		all.Go(func() {
-			res, events := ask(t, backend(s.URL, nil), request("hi"), agent.Options{})
+			res, events := modelapitest.Run(t, backend(s.URL, nil), request("hi"), agent.Options{})
 			deltas := 0
 			for _, e := range events {
 				if _, ok := e.Body.(execution.TextDelta); ok {

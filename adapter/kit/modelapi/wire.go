@@ -45,6 +45,7 @@ type Fault struct {
 type Reply struct {
 	run   *run
 	parts []Part
+	quiet bool            // nothing of it is shown
 	grows bool            // the last part does
 	buf   strings.Builder // its text; its memory is shared by all Accumulated strings of the part
 
@@ -61,10 +62,10 @@ func (r *Reply) Text(piece string) {
 		return
 	}
 	if r.grow(Text) {
-		r.run.emit(execution.MessageStart{MessageID: r.ID})
+		r.emit(execution.MessageStart{MessageID: r.ID})
 	}
 	all := r.add(piece)
-	r.run.emit(execution.TextDelta{Delta: all[len(all)-len(piece):], Accumulated: all})
+	r.emit(execution.TextDelta{Delta: all[len(all)-len(piece):], Accumulated: all})
 }
 
 // Thinking adds a piece of thinking.
@@ -73,10 +74,10 @@ func (r *Reply) Thinking(piece string) {
 		return
 	}
 	if r.grow(Thinking) {
-		r.run.emit(execution.ThinkingStart{Effort: r.run.req.Run.ThinkingEffort})
+		r.emit(execution.ThinkingStart{Effort: r.run.req.Run.ThinkingEffort})
 	}
 	all := r.add(piece)
-	r.run.emit(execution.ThinkingDelta{Delta: all[len(all)-len(piece):], Accumulated: all})
+	r.emit(execution.ThinkingDelta{Delta: all[len(all)-len(piece):], Accumulated: all})
 }
 
 // Sign adds to the signature of the last part.
@@ -97,7 +98,9 @@ func (r *Reply) Call(id, name string) {
 	r.Close()
 	r.parts = append(r.parts, Part{Kind: ToolCall, ID: r.run.callID(id), Name: name})
 	r.grows = true
-	r.run.emit(execution.ToolCallStart{ToolCallID: r.last().ID, ToolName: name})
+	if !r.quiet {
+		r.run.begin(r.last().ID, name)
+	}
 }
 
 // Input adds a piece of the open tool call's input.
@@ -106,7 +109,10 @@ func (r *Reply) Input(piece string) {
 		return
 	}
 	all := r.add(piece)
-	r.run.emit(execution.ToolInputDelta{ToolCallID: r.last().ID, Delta: piece, InputAccumulated: all})
+	if call := r.run.calls.Open(r.last().ID); call != nil {
+		call.Piece(piece, all, r.run.sink)
+		r.run.flush()
+	}
 }
 
 // Close ends the part that grows.
@@ -120,13 +126,21 @@ func (r *Reply) Close() {
 	switch p.Kind {
 	case Text:
 		p.Text = text
-		r.run.emit(execution.MessageStop{Text: text})
+		r.emit(execution.MessageStop{Text: text})
 	case Thinking:
 		p.Text = text
-		r.run.emit(execution.ThinkingStop{Thinking: text})
+		r.emit(execution.ThinkingStop{Thinking: text})
 	case ToolCall:
 		p.Input = json.RawMessage(cmp.Or(strings.TrimSpace(text), "{}"))
-		r.run.emit(execution.ToolCallReady{ToolCallID: p.ID, ToolName: p.Name, Input: asJSON(p.Input)})
+		if !r.quiet {
+			r.run.called(*p)
+		}
+	}
+}
+
+func (r *Reply) emit(b execution.Body) {
+	if !r.quiet {
+		r.run.emit(b)
 	}
 }
 

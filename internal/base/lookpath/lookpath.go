@@ -26,6 +26,14 @@ func In(env []string, dir, command string) (string, error) {
 		extensions: variable(env, "PATHEXT"), check: executable}.find(command)
 }
 
+// Shell returns the command of the platform's shell for a line.
+func Shell(line string) []string {
+	if runtime.GOOS == "windows" {
+		return []string{"cmd.exe", "/d", "/s", "/c", line}
+	}
+	return []string{"/bin/sh", "-c", line}
+}
+
 // Program is a program on the search path.
 type Program struct {
 	Name string // without an extension of PATHEXT

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/httpcall"
 )
@@ -67,7 +68,7 @@ func Of(provider string) (API, bool) {
 	case "anthropic":
 		return API{provider, "Anthropic", false, messages{}}, true
 	case "openai":
-		return API{provider, "OpenAI", false, chat{base: "https://api.openai.com/v1/chat/completions", current: true}}, true
+		return API{provider, "OpenAI", false, chat{base: vendormodel.Address("openai") + "/chat/completions", current: true}}, true
 	case "google":
 		return API{provider, "Google", false, generate{}}, true
 	case "ollama":

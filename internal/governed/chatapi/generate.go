@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 )
 
 // generate is Google's generateContent (https://ai.google.dev/api/generate-content). The key is sent in a header: a URL
@@ -13,7 +15,7 @@ import (
 type generate struct{}
 
 func (generate) endpoint(model string) string {
-	return "https://generativelanguage.googleapis.com/v1beta/models/" + url.PathEscape(strings.TrimPrefix(model, "models/")) + ":generateContent"
+	return vendormodel.Address("google") + "/v1beta/models/" + url.PathEscape(strings.TrimPrefix(model, "models/")) + ":generateContent"
 }
 
 func (generate) request(r Request) (http.Header, any) {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+
+	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 )
 
 type object = map[string]any
@@ -11,7 +13,7 @@ type object = map[string]any
 // messages is Anthropic's Messages API (https://docs.anthropic.com/en/api/messages).
 type messages struct{}
 
-func (messages) endpoint(string) string { return "https://api.anthropic.com/v1/messages" }
+func (messages) endpoint(string) string { return vendormodel.Address("anthropic") + "/v1/messages" }
 
 func (messages) request(r Request) (http.Header, any) {
 	body := object{"model": r.Model, "max_tokens": cmp.Or(r.MaxTokens, DefaultMaxTokens), "system": r.System,

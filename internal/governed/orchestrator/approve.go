@@ -3,12 +3,12 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/lookpath"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/transport/process"
@@ -241,11 +241,8 @@ type shellResult struct {
 
 // shell runs a line of the configuration in a shell.
 func (t *transaction) shell(ctx context.Context, line string, limit time.Duration, env []string) shellResult {
-	program, args := "/bin/sh", []string{"-c", line}
-	if runtime.GOOS == "windows" {
-		program, args = "cmd.exe", []string{"/d", "/s", "/c", line}
-	}
-	return t.command(ctx, t.e.root, program, args, limit, env)
+	command := lookpath.Shell(line)
+	return t.command(ctx, t.e.root, command[0], command[1:], limit, env)
 }
 
 // command runs a program and its process tree to the end.

@@ -9,13 +9,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/lookpath"
 )
 
 // BuiltinNames are the names of built-in handlers.
@@ -95,7 +95,7 @@ func (d *Dispatcher) one(ctx context.Context, r Registration, call execution.Hoo
 	case Builtin:
 		return d.builtin(r, call)
 	case Command:
-		return d.command(ctx, r.dir(call), shell(r.Target), call)
+		return d.command(ctx, r.dir(call), lookpath.Shell(r.Target), call)
 	case Script:
 		program := r.Target
 		if r.origin != nil && !filepath.IsAbs(program) && filepath.Base(program) != program {
@@ -112,14 +112,6 @@ func (r Registration) dir(call execution.HookCall) string {
 		return r.origin.root
 	}
 	return call.Data.Cwd
-}
-
-// shell returns the platform's shell command for a line.
-func shell(line string) []string {
-	if runtime.GOOS == "windows" {
-		return []string{"cmd.exe", "/d", "/s", "/c", line}
-	}
-	return []string{"/bin/sh", "-c", line}
 }
 
 // limit returns the time limit for n commands.

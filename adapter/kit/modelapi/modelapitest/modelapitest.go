@@ -72,15 +72,10 @@ func (s *service) backend(spec modelapi.Spec) agent.Backend {
 	return agent.Backend{Name: spec.Name, Adapter: modelapi.New(spec, modelapi.Options{Transport: s, Environ: environ})}
 }
 
-// run runs a request. Its tools say their input again.
-func run(t *testing.T, b agent.Backend, req execution.Request) (execution.Result, []execution.Event) {
+// Run runs a request to its end, and checks that its events keep the order.
+func Run(t testing.TB, b agent.Backend, req execution.Request, opts agent.Options) (execution.Result, []execution.Event) {
 	t.Helper()
-	r, err := agent.New(b).Start(t.Context(), req, agent.Options{Tools: func(_ context.Context, c execution.ToolCall) (execution.ToolResult, error) {
-		if c.Name == "bare" {
-			return execution.ToolResult{Error: "it is broken"}, nil
-		}
-		return execution.ToolResult{Output: c.Input}, nil
-	}})
+	r, err := agent.New(b).Start(t.Context(), req, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +90,22 @@ func run(t *testing.T, b agent.Backend, req execution.Request) (execution.Result
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := adaptertest.CheckOrder(events, res); err != nil {
+		t.Error(err)
+	}
 	return res, events
+}
+
+// run is Run with tools that say their input again.
+func run(t *testing.T, b agent.Backend, req execution.Request) execution.Result {
+	t.Helper()
+	res, _ := Run(t, b, req, agent.Options{Tools: func(_ context.Context, c execution.ToolCall) (execution.ToolResult, error) {
+		if c.Name == "bare" {
+			return execution.ToolResult{Error: "it is broken"}, nil
+		}
+		return execution.ToolResult{Output: c.Input}, nil
+	}})
+	return res
 }
 
 // Golden runs a request against a service that answers with the streams in testdata/*.sse, in the order of their names, and compares
@@ -117,10 +127,7 @@ func Golden(t *testing.T, spec modelapi.Spec, change func(*execution.Request)) {
 	}
 	req := Request("what is it?")
 	change(&req)
-	res, events := run(t, s.backend(spec), req)
-	if err := adaptertest.CheckOrder(events, res); err != nil {
-		t.Error(err)
-	}
+	res := run(t, s.backend(spec), req)
 	if res.Status != execution.StatusCompleted || string(res.Output.Structured) != `{"done":true}` || len(s.sent) != len(files) {
 		t.Errorf("%s %+v after %d calls", res.Status, res.Error, len(s.sent))
 	}
@@ -165,10 +172,7 @@ func Fuzz(f *testing.F, spec modelapi.Spec) {
 			s := &service{answers: []string{answer, ""}}
 			req := Request("what is it?")
 			req.Message.Attachments, req.Run = nil, execution.RunOptions{Model: "model-1"}
-			res, events := run(t, s.backend(spec), req)
-			if err := adaptertest.CheckOrder(events, res); err != nil {
-				t.Error(err)
-			}
+			run(t, s.backend(spec), req)
 			if len(s.sent) > 10 {
 				t.Errorf("%d calls", len(s.sent))
 			}

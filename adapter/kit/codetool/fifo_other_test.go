@@ -1,0 +1,7 @@
+//go:build !unix
+
+package codetool
+
+import "testing"
+
+func fifo(*testing.T, string) bool { return false }

@@ -1,0 +1,143 @@
+package modelapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// The members of a continuation's state.
+const (
+	stateAgent    = "agent"
+	stateModel    = "model"
+	stateMessages = "messages"
+	stateCall     = "toolCallId"
+	stateDecision = "decision" // added by whoever continues: approved or denied
+)
+
+// maxState bounds the conversation in a continuation; beyond it a result has none.
+const maxState = 16 << 20
+
+// summarized is the number of steps in a continuation's summary.
+const summarized = 6
+
+// Past is a conversation that a run continues.
+type Past struct {
+	Kind     string // of the continuation
+	Model    string // with the agent's prefix
+	Messages Conversation
+	Call     string              // the tool call that waits for a person, empty for none
+	Decision *execution.Decision // about Call; nil if nobody decided
+}
+
+// ReadPast reads the continuation of an earlier result. Its state may have been through JSON.
+func ReadPast(c *execution.Continuation) (*Past, error) {
+	text, err := json.Marshal(c.State)
+	if err != nil {
+		return nil, fmt.Errorf("the continuation is not JSON: %v", err)
+	}
+	var s struct {
+		Model, Decision string
+		Messages        Conversation
+		ToolCallID      string
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, fmt.Errorf("the continuation cannot be read: %v", err)
+	}
+	if err := s.Messages.Check(); err != nil {
+		return nil, fmt.Errorf("the conversation of the continuation cannot be continued: %v", err)
+	}
+	p := &Past{Kind: c.Kind, Model: s.Model, Messages: s.Messages, Call: s.ToolCallID}
+	switch s.Decision {
+	case "":
+	case "approved", "denied":
+		if p.Call == "" || c.Kind != execution.ContinuationApproval {
+			return nil, errors.New("the continuation has a decision, but nothing waits for one")
+		}
+		p.Decision = &execution.Decision{Approve: s.Decision == "approved", Reason: "the person said no"}
+	default:
+		return nil, fmt.Errorf("the decision %.40q of the continuation is neither approved nor denied", s.Decision)
+	}
+	return p, nil
+}
+
+// waiting is a question that nobody answered before the turn ended.
+type waiting struct {
+	kind string // of the continuation
+	id   execution.QuestionID
+	call string // that asked; empty for one of a sub-agent, which a continuation starts again
+	text string
+}
+
+// continuation returns what a later run needs to go on after an outcome; nil if the conversation came to its end, or if nobody may
+// continue it.
+func (r *run) continuation(o *outcome) *execution.Continuation {
+	if r.agent.Name == "" || r.req.Run.NoSession || len(r.call.Messages) == 0 {
+		return nil
+	}
+	if q := r.req.Requirements; q != nil && q.ContinuationSupport == execution.SupportNone {
+		return nil
+	}
+	kind, state := execution.ContinuationDeferred, map[string]any{}
+	switch {
+	case o.word == EndApproval || o.word == EndClarification:
+		kind = r.waits.kind
+		if r.waits.call != "" {
+			state[stateCall] = r.waits.call
+		}
+		if kind == execution.ContinuationApproval {
+			state["approvalId"], state["action"] = string(r.waits.id), r.waits.text
+		} else {
+			state["question"] = r.waits.text
+		}
+	case o.reason != execution.TurnLimitReached && o.word != EndElapsed:
+		return nil
+	}
+	text, err := json.Marshal(r.call.Messages)
+	if err != nil || len(text) > maxState {
+		r.emit(execution.Debug{Level: execution.DebugWarn, Message: "the conversation is too large for a continuation"})
+		return nil
+	}
+	var messages any // plain values, which callers can copy, redact and store
+	if json.Unmarshal(text, &messages) != nil {
+		return nil
+	}
+	state[stateAgent], state[stateModel], state[stateMessages] = r.name, r.agent.Prefix+r.call.Model, messages
+	state["stopReason"], state["resumeToken"], state["createdAt"] = o.word, cliagent.NewUUID(), time.Now().UTC().Format(time.RFC3339)
+	state["iteration"], state["toolCallCount"], state["summary"] = r.tally.models, r.tally.tools, r.summary()
+	return &execution.Continuation{Kind: kind, State: state}
+}
+
+// summary describes the last steps for a person.
+func (r *run) summary() []any {
+	var steps []any
+	for _, m := range r.call.Messages {
+		for _, p := range m.Parts {
+			switch {
+			case p.Kind == Text && m.Model:
+				steps = append(steps, map[string]any{"type": "assistant", "text": cut(p.Text, 200)})
+			case p.Kind == Result:
+				status := "success"
+				if p.Failed {
+					status = "error"
+				}
+				steps = append(steps, map[string]any{"type": "tool", "name": p.Name, "status": status})
+			}
+		}
+	}
+	return steps[max(0, len(steps)-summarized):]
+}
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && text[most]&0xC0 == 0x80 { // not within a character
+		most--
+	}
+	return text[:most] + "..."
+}

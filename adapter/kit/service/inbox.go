@@ -1,0 +1,114 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+)
+
+// ErrInterrupted is the cause that ends a turn's context.
+var ErrInterrupted = errors.New("the turn was interrupted")
+
+// Inbox receives the run's commands on a goroutine of its own, so that an interrupt reaches a turn that waits for the service.
+// It is safe for concurrent use.
+type Inbox struct {
+	mu        sync.Mutex    // guards the rest
+	changed   chan struct{} // closed and replaced by every change
+	messages  []execution.Say
+	answers   map[execution.QuestionID]execution.Decision
+	ended     bool
+	interrupt context.CancelCauseFunc // of the running turn; nil between turns
+}
+
+// NewInbox returns an empty inbox.
+func NewInbox() *Inbox {
+	return &Inbox{changed: make(chan struct{}), answers: map[execution.QuestionID]execution.Decision{}}
+}
+
+// Listen receives commands until there are no more.
+func (b *Inbox) Listen(ctx context.Context, in adapter.Inbox) {
+	for {
+		cmd, err := in.Receive(ctx)
+		b.mu.Lock()
+		switch cmd := cmd.(type) {
+		case execution.Say:
+			b.messages = append(b.messages, cmd)
+		case execution.Answer:
+			b.answers[cmd.ID] = cmd.Decision
+		case execution.Interrupt:
+			if b.interrupt != nil {
+				b.interrupt(ErrInterrupted)
+			}
+		case execution.EndInput:
+			b.ended = true
+		}
+		b.ended = b.ended || err != nil
+		close(b.changed)
+		b.changed = make(chan struct{})
+		b.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Begin makes interrupt the way to end the running turn; nil ends the turn.
+func (b *Inbox) Begin(interrupt context.CancelCauseFunc) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.interrupt = interrupt
+}
+
+// Next waits for the next message; false if none will come.
+func (b *Inbox) Next(ctx context.Context) (execution.Say, bool) {
+	for {
+		b.mu.Lock()
+		if len(b.messages) > 0 {
+			say := b.messages[0]
+			b.messages = b.messages[1:]
+			b.mu.Unlock()
+			return say, true
+		}
+		ended, changed := b.ended, b.changed
+		b.mu.Unlock()
+		if ended || !wait(ctx, changed) {
+			return execution.Say{}, false
+		}
+	}
+}
+
+// Take returns the messages that wait.
+func (b *Inbox) Take() []execution.Say {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := b.messages
+	b.messages = nil
+	return list
+}
+
+// Answer waits for the answer to a question; false if the turn ends before it.
+func (b *Inbox) Answer(ctx context.Context, id execution.QuestionID) (execution.Decision, bool) {
+	for {
+		b.mu.Lock()
+		d, ok := b.answers[id]
+		delete(b.answers, id)
+		changed := b.changed
+		b.mu.Unlock()
+		if ok || !wait(ctx, changed) {
+			return d, ok
+		}
+	}
+}
+
+// wait waits for a change; false if ctx ended first.
+func wait(ctx context.Context, changed <-chan struct{}) bool {
+	select {
+	case <-changed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
