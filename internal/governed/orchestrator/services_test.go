@@ -302,6 +302,27 @@ func TestRemoteRuntimesNeedNoWorkTree(t *testing.T) {
 	}
 }
 
+// TestFirstEditionAPI: the settings of a role of specification 000 reach the request, and its results are judged as such.
+func TestFirstEditionAPI(t *testing.T) {
+	t.Setenv("THE_KEY", "kk-secret-0123456789")
+	url, requests := service(t, func(a asked) (int, any) { return 200, chatting(reviewed(a, "qa", "api_proxy-qa")) })
+	p := newProject(t, `{"schema_version":"1.0","project":{"id":"p","name":"P"},"roles":{"qa":{"adapter":"api_proxy","adapter_config":{"provider":"custom","model":"m-1",
+"max_tokens":77,"temperature":0.5,"api_key_env":"THE_KEY","timeout_ms":60000,"max_retries":1,"base_url":"`+url+`"}}},
+"routing":{"qa":{"entry_role":"qa","allowed_next_roles":["qa","human"]}},"workflow_kit":{}}`)
+	r := p.step(govern.OutcomeAccepted)
+	got := (*requests)[0]
+	for _, want := range []string{`"max_tokens":77`, `"temperature":0.5`, `"model":"m-1"`} {
+		if !strings.Contains(got.text, want) {
+			t.Errorf("%s is not in the request", want)
+		}
+	}
+	request := p.read(".agentxchain/archive/turns/" + r.TurnID + "/evidence/API_REQUEST.json")
+	if got.header.Get("Authorization") != "Bearer kk-secret-0123456789" || !strings.Contains(request, `"timeout_seconds": 60`) || !strings.Contains(request, `"max_attempts": 2`) {
+		t.Errorf("%v %s", got.header, request)
+	}
+	p.sound()
+}
+
 // TestAPIProxyNeedsKey: nothing is left behind of a turn that cannot start.
 func TestAPIProxyNeedsKey(t *testing.T) {
 	p := newProject(t, alone("review_only", `{"type":"api_proxy","provider":"anthropic","model":"m-1","auth_env":"NO_SUCH_KEY"}`, ""))
