@@ -433,7 +433,7 @@ func (r *Registry) unknown(name string) error {
 	}
 	var open []string // agents that take any program
 	for _, other := range slices.Sorted(maps.Keys(r.agents)) {
-		if d := r.agents[other].descriptor; d.Command == "" && d.Protocol != adapter.ProtocolAPI {
+		if d := r.agents[other].descriptor; d.Command == "" && !d.Programless() {
 			open = append(open, fmt.Sprintf("drawbar run %s \"what to do\" -- COMMAND [ARGS...]", other))
 		}
 	}
