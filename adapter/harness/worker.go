@@ -66,7 +66,7 @@ func (w *worker) open(ctx context.Context, a *modelapi.Agent) *execution.Error {
 	if w.folder, err = codetool.OpenFolder(dir, extra...); err != nil {
 		return execution.Errorf(execution.CodeSpawn, "%v", err).WithHint("name an existing directory: --cwd")
 	}
-	env := cliagent.Environ(w.harness.opts.Environ(), run, w.harness.keys()...)
+	env := append(cliagent.Environ(w.harness.opts.Environ(), run, w.harness.keys()...), signal+"=1")
 	writes := run.Sandbox != execution.SandboxReadOnly
 	tools := w.folder.Read()
 	if writes {

@@ -177,6 +177,7 @@ func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Erro
 	}
 	if r.agent.Past != nil {
 		r.call.Messages = r.agent.Past.Messages
+		r.save("")
 	}
 	for _, m := range r.call.Messages {
 		for _, p := range m.Parts {

@@ -57,6 +57,7 @@ type record struct {
 	Model    string           `json:"model,omitempty"`
 	Usage    *execution.Usage `json:"usage,omitempty"`
 	Copied   bool             `json:"copied,omitempty"` // from the session that this one was forked from
+	Anew     bool             `json:"anew,omitempty"`   // the same conversation in another form, such as a summary; it is shown already
 
 	Reason execution.TurnEndReason `json:"reason,omitempty"` // of the end of a turn
 }
@@ -78,7 +79,8 @@ type session struct {
 	lock *flock.Flock
 	hide string // the key of the API, which is in no file
 
-	messages, parts int // of the conversation that are in the file: whole messages, and parts of the last of them
+	messages, parts int  // of the conversation that are in the file: whole messages, and parts of the last of them
+	anew            bool // the conversation is written anew, because it is no longer what is in the file
 	used            execution.Usage
 }
 
@@ -87,17 +89,23 @@ type session struct {
 func (r *run) keep(getenv func(string) string) *execution.Error {
 	o := r.req.Run
 	r.session = cliagent.NewUUID()
-	if r.agent.Name != "" { // an agent over the API has conversations of its own
-		return nil
+	var begun Conversation // of a continuation, which contains the conversation
+	if r.agent.Past != nil {
+		begun = r.agent.Past.Messages
 	}
 	dir, err := sessionsIn(r.name, getenv, homeOf(getenv))
 	from := o.SessionID + o.ForkSessionID
+	if err == nil && begun != nil && from != "" {
+		if _, failed := os.Stat(filepath.Join(dir, from+sessionSuffix)); errors.Is(failed, fs.ErrNotExist) {
+			from = "" // it came from another machine
+		}
+	}
 	if from == "" {
 		if o.NoSession {
 			return nil
 		}
 		if err == nil {
-			r.log, err = r.create(dir, "", nil)
+			r.log, err = r.create(dir, "", begun)
 		}
 		if err != nil {
 			r.unkept = err
@@ -132,6 +140,7 @@ func (r *run) keep(getenv func(string) string) *execution.Error {
 		return execution.Errorf(execution.CodeValidation, "session %s cannot be continued: %v", from, err).WithHint("fork it: --fork %s:%s", r.name, from)
 	}
 	r.session, r.log, r.call.Messages = from, s, past
+	s.anew = begun != nil
 	return nil
 }
 
@@ -251,18 +260,21 @@ func (r *run) save(reason execution.TurnEndReason) {
 		return
 	}
 	from := s.messages
+	if s.anew {
+		from = 0
+	}
 	if from > 0 && from <= len(c) && len(c[from-1].Parts) > s.parts {
 		from-- // parts of the same side were added to the last message
 	}
 	used := r.total.Sub(s.used)
 	var err error
 	if from < len(c) || !used.IsZero() {
-		rec := record{Type: recordMessages, From: from, Messages: c[min(from, len(c)):], Model: r.model}
+		rec := record{Type: recordMessages, From: from, Messages: c[min(from, len(c)):], Model: prefixed(r.agent.Prefix, r.model), Anew: s.anew}
 		if !used.IsZero() {
 			rec.Usage = &used
 		}
 		if err = s.append(rec); err == nil {
-			s.used = *r.total
+			s.used, s.anew = *r.total, false
 			s.has(c)
 		}
 	}
@@ -341,4 +353,35 @@ func (c Conversation) apply(n int, line []byte) (Conversation, error) {
 		return nil, fmt.Errorf("it follows %d messages, and there are %d", rec.From, len(c))
 	}
 	return append(c[:rec.From:rec.From], rec.Messages...), nil
+}
+
+func prefixed(prefix, model string) string {
+	if model == "" {
+		return ""
+	}
+	return prefix + model
+}
+
+// Model returns the model that a session used last, empty if that is unknown.
+func (s Sessions) Model(getenv func(string) string, id string) (model string) {
+	dir, err := sessionsIn(s.agent, getenv, homeOf(getenv))
+	if err != nil || !sessionID().MatchString(id) {
+		return ""
+	}
+	f, err := os.Open(filepath.Join(dir, id+sessionSuffix))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // read only
+	lines := bufio.NewReaderSize(io.LimitReader(f, maxSession), 64<<10)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return model
+		}
+		var rec struct{ Model string }
+		if json.Unmarshal(line, &rec) == nil && rec.Model != "" {
+			model = rec.Model
+		}
+	}
 }
