@@ -71,7 +71,7 @@ func (w *worker) open(ctx context.Context, a *modelapi.Agent) *execution.Error {
 	tools := w.folder.Read()
 	if writes {
 		tools = append(tools, w.folder.Change()...)
-		tools = append(tools, codetool.Shell{Dir: dir, Env: env, Grace: cliagent.Grace(run, 0), Start: w.harness.opts.Runner}.Tool())
+		tools = append(tools, codetool.Shell{Dir: dir, Env: env, Run: string(run.RunID), Grace: cliagent.Grace(run, 0), Start: w.harness.opts.Runner}.Tool())
 	}
 	if len(run.MCPServers) > 0 {
 		if w.servers, err = mcpclient.Open(ctx, run.MCPServers, mcpclient.Options{Dir: dir, Env: env, Grace: cliagent.Grace(run, 0), Start: w.harness.opts.Runner}); err != nil {
