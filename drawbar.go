@@ -42,6 +42,7 @@ import (
 	"github.com/drawbar/drawbar/internal/agentdata/modelcache"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/control"
+	"github.com/drawbar/drawbar/internal/runrecording"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/transport/process"
@@ -71,6 +72,13 @@ type Options struct {
 	// Control lets other processes of this user reach the runs: drawbar attach, stop and wait. It requires the
 	// record.
 	Control bool
+	// Record is a file to which ended runs are added, to be replayed: what the agents did, without secrets. It is created or
+	// continued; a run that was recorded in it before is refused.
+	Record string
+	// Replay is a file of recorded runs that answer in place of the agents, which need not be installed. Tools, hooks and the functions
+	// that answer questions are called as at the recording. A run that nobody recorded is refused with what differs. Replayed runs
+	// are not in the run record.
+	Replay string
 	// Logger receives warnings about the record, such as a full disk; the run continues unrecorded. nil
 	// discards them.
 	Logger *slog.Logger
@@ -88,6 +96,8 @@ type Client struct {
 	mu       sync.Mutex
 	store    *runstore.Store
 	sessions *Sessions
+	recorder *runrecording.Recorder
+	replayer *runrecording.Replayer
 	closed   bool
 	swept    sync.Once
 	open     sync.WaitGroup // records being written
@@ -98,7 +108,7 @@ func New(o Options) (*Client, error) {
 	if o.NoRecord && o.StateDir != "" {
 		return nil, execution.Errorf(execution.CodeValidation, "drawbar.New: StateDir and NoRecord are both set: nothing would be written to StateDir")
 	}
-	if err := checkDefaults(o.Defaults); err != nil {
+	if err := errors.Join(checkDefaults(o.Defaults), checkRecordings(o)); err != nil {
 		return nil, err
 	}
 	host := oshost.New(cliagent.Spawn)
@@ -182,6 +192,9 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 			}
 		}
 	}
+	if c.opts.Replay != "" {
+		return c.replay(ctx, req, entry, backend, opts)
+	}
 	version, learn, err := c.checkVersion(entry.Descriptor, req)
 	if err != nil {
 		return nil, err
@@ -194,6 +207,10 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	}
 	backend.Version, backend.Untested = version, entry.Descriptor.Untested(version)
 	opts.Secrets = append(slices.Clone(opts.Secrets), secrets(req, entry.Descriptor)...)
+	recording, err := c.recordTo(req, &backend, &opts)
+	if err != nil {
+		return nil, err
+	}
 	writer, err := c.record(req, entry.Descriptor, &opts)
 	if err != nil {
 		return nil, err
@@ -213,6 +230,9 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	})
 	if learn != nil {
 		c.open.Go(func() { learn(run) })
+	}
+	if recording != nil {
+		c.open.Go(func() { c.finishRecording(recording, run) })
 	}
 	if writer == nil {
 		return run, nil
@@ -497,6 +517,10 @@ func (c *Client) Close() error {
 	if c.store != nil {
 		errs = append(errs, c.store.Close())
 		c.store = nil
+	}
+	if c.recorder != nil {
+		errs = append(errs, c.recorder.Close())
+		c.recorder = nil
 	}
 	return errors.Join(errs...)
 }

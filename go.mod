@@ -26,6 +26,11 @@ require (
 )
 
 require (
+	github.com/a2aproject/a2a-go/v2 v2.3.1
+	golang.org/x/mod v0.42.0 // indirect
+)
+
+require (
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/gofrs/flock v0.13.1
 	github.com/google/uuid v1.6.0 // indirect

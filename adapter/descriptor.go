@@ -30,7 +30,7 @@ type Descriptor struct {
 	HostMetadata   map[string]string // such variables by the information they contain: sessionId, version, projectDir
 	Keys           []string          // variables needed for the agent's login; kept in a minimal environment
 	Docs           string            // URL of the vendor's documentation
-	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing; ProtocolExternal, ProtocolDrawbar or ProtocolAPI
+	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing; ProtocolExternal, ProtocolDrawbar, ProtocolAPI or ProtocolA2A
 	InProcess      bool              // a part of this program: it has no program of its own
 	Described      bool              // an entry describes it, in place of an adapter
 	Documented     string            // URL of the document that the adapter follows; set if it was never exercised with the agent's program
@@ -49,11 +49,11 @@ const ProtocolDrawbar = "Drawbar"
 // ProtocolAPI is the Descriptor.Protocol of a model API, which has no program.
 const ProtocolAPI = "API"
 
+// ProtocolA2A is the Descriptor.Protocol of a service of the Agent2Agent protocol, which has no program.
+const ProtocolA2A = "A2A"
+
 // NotExercised describes an agent whose adapter follows documents, see Descriptor.Documented.
 const NotExercised = "documented, not exercised"
-
-// Programless reports whether the agent has no program to find, install or name: it is a service, or a part of this program.
-func (d Descriptor) Programless() bool { return d.InProcess || d.Protocol == ProtocolAPI }
 
 // Kind describes how an agent is reached: "own adapter", "part of Drawbar", "over ACP", "over Drawbar", "external adapter", "model API",
 // "described entry", or NotExercised.
@@ -63,17 +63,25 @@ func (d Descriptor) Kind() string {
 		return NotExercised
 	case d.InProcess:
 		return "part of Drawbar"
-	case d.Described:
-		return "described entry"
 	case d.Protocol == ProtocolExternal:
 		return "external adapter"
 	case d.Protocol == ProtocolAPI:
 		return "model API"
+	case d.Protocol == ProtocolA2A:
+		return "over A2A"
+	case d.Described:
+		return "described entry"
 	case d.Protocol != "":
 		return "over " + d.Protocol
 	}
 	return "own adapter"
 }
+
+// IsService reports an agent that is a service: it has no program.
+func (d Descriptor) IsService() bool { return d.Protocol == ProtocolAPI || d.Protocol == ProtocolA2A }
+
+// Programless reports an agent without a program to find, install or name: a service, or a part of this program.
+func (d Descriptor) Programless() bool { return d.InProcess || d.IsService() }
 
 // Clone returns a copy that shares no memory with d, with the agent's name as the default of other names. Lists
 // on the wire are never nil in it.

@@ -13,3 +13,9 @@ type ModelLister interface {
 	// may have changed.
 	ListModels(ctx context.Context, h Host) ([]execution.Model, error)
 }
+
+// ServiceUser is an agent that works over other agents that are services.
+type ServiceUser interface {
+	// UseServices returns the agent over these services, besides those that it uses already. It passes over what it cannot use.
+	UseServices(services []Adapter) Adapter
+}

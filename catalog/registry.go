@@ -66,6 +66,7 @@ type Finder interface {
 // Declare adds the agents of a configuration. One that is invalid, or whose name another agent has, is refused when it is
 // named. Refused names are not listed.
 func (r *Registry) Declare(declared Declared) {
+	var services []adapter.Adapter
 	for _, d := range declared.Agents {
 		d = d.Clone()
 		if _, err := r.registered(d.Name); err == nil {
@@ -77,14 +78,40 @@ func (r *Registry) Declare(declared Declared) {
 		a := f.validate(d)
 		if err := r.register(&record{descriptor: d, source: SourceConfiguration, made: func() (adapter.Adapter, error) { return a, nil }}, f); err != nil {
 			r.refuse(d.Name, err)
+		} else if d.IsService() {
+			services = append(services, a)
 		}
 	}
+	r.offer(services)
 	for name, why := range declared.Refused {
 		r.refuse(name, why)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.broken, r.warnings, r.finder = declared.Broken, declared.Warnings, declared.Finder
+}
+
+// offer gives the services of the configuration to the built-in agents that work over services.
+func (r *Registry) offer(services []adapter.Adapter) {
+	if len(services) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, rec := range r.agents {
+		if rec.source != SourceBuiltin || !rec.descriptor.Programless() {
+			continue
+		}
+		with := *rec
+		with.made = sync.OnceValues(func() (adapter.Adapter, error) {
+			a, err := rec.made()
+			if u, ok := adapter.As[adapter.ServiceUser](a); ok && err == nil {
+				a = u.UseServices(services)
+			}
+			return a, err
+		})
+		r.agents[name] = &with
+	}
 }
 
 // External lists the agents of the Finder, and says why others are passed over: registered agents win. It starts nothing.
@@ -305,7 +332,7 @@ func (r *Registry) List() []Info {
 // Listed is List without the agents that have no adapter of their own and whose program is not on PATH. It starts nothing.
 func (r *Registry) Listed() []Info {
 	return slices.DeleteFunc(r.List(), func(i Info) bool {
-		return i.Protocol != "" && i.Protocol != adapter.ProtocolAPI && !r.present(i.Command)
+		return i.Protocol != "" && !(adapter.Descriptor{Protocol: i.Protocol}).IsService() && !r.present(i.Command)
 	})
 }
 

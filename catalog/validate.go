@@ -76,7 +76,7 @@ func (f *faults) validate(d adapter.Descriptor) adapter.Adapter {
 	}
 	f.address("docs", d.Docs)
 	f.address("documented", d.Documented)
-	if protocols := []string{adapter.ProtocolACP, adapter.ProtocolExternal, adapter.ProtocolDrawbar, adapter.ProtocolAPI}; d.Protocol != "" && !slices.Contains(protocols, d.Protocol) {
+	if protocols := []string{adapter.ProtocolACP, adapter.ProtocolExternal, adapter.ProtocolDrawbar, adapter.ProtocolAPI, adapter.ProtocolA2A}; d.Protocol != "" && !slices.Contains(protocols, d.Protocol) {
 		f.add("protocol", "is not one of the allowed values", strconv.Quote(clip(d.Protocol)), strings.Join(protocols, ", "))
 	}
 	a := f.adapter(d.New)

@@ -112,7 +112,7 @@ func TestRegisterInvalid(t *testing.T) {
 			d.Install = []adapter.InstallMethod{{}, {Platform: "win32", Type: "npm", Command: "x"}, {Platform: "all", Type: "manual"}, {Platform: "all", Type: "curl", Command: "a\nb"}, {Platform: "all", Type: "NPM", Command: "x"}}
 		}, []string{"installMethods[0].platform", "installMethods[0].type", "installMethods[0].command", "installMethods[1].platform", "installMethods[2].command",
 			"installMethods[3].command", "installMethods[4].type"}},
-		{"documents", func(d *adapter.Descriptor) { d.Documented, d.Protocol = "the manual", "A2A" }, []string{"documented", "protocol"}},
+		{"documents", func(d *adapter.Descriptor) { d.Documented, d.Protocol = "the manual", "SOAP" }, []string{"documented", "protocol"}},
 		{"variables", func(d *adapter.Descriptor) { d.HostSignals, d.Keys = []string{"A=B"}, []string{"OK", ""} }, []string{"hostEnvSignals[0]", "keys[1]"}},
 		{"traces", func(d *adapter.Descriptor) { d.HostTraces, d.Keys = []string{"A B", "OK"}, []string{"OK"} }, []string{"hostTraces[0]", "hostTraces[1]"}},
 		{"docs", func(d *adapter.Descriptor) { d.Docs = "example.com" }, []string{"docs"}},

@@ -220,4 +220,13 @@ var kits = []kit{
 		noLogin: opencodeWithoutProvider,
 		forgets: "opencode 1.18.33 records what a call used when its tools have ended",
 	},
+	{
+		name: "harness",
+		write: func(p, c string) string {
+			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
+		},
+		shell: func(c string) string { return fmt.Sprintf(`{"name":"shell","input":{"command":%s}}`, q(c)) },
+		mcp:   func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
+		model: "anthropic/scripted-other", asked: "scripted-other",
+	},
 }

@@ -39,6 +39,8 @@ type Engine interface {
 	Decline(ctx context.Context, o DeclineOptions) (Report, error)
 	// RuleObjection records a person's decision on an objection.
 	RuleObjection(ctx context.Context, o ObjectionOptions) (Report, error)
+	// DecideProposal applies a proposal's files to the work tree, or rejects it.
+	DecideProposal(ctx context.Context, o ProposalOptions) (Report, error)
 	// Escalate hands the run over to a person.
 	Escalate(ctx context.Context, o EscalateOptions) (Report, error)
 	// Unblock resolves an open entry of the human queue and clears the block behind it.

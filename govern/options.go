@@ -84,6 +84,16 @@ type ObjectionOptions struct {
 	By     protocol.Person
 }
 
+// ProposalOptions state a person's decision on a proposal.
+type ProposalOptions struct {
+	Turn   string   // empty: the only undecided one
+	Files  []string // apply only these; empty: all that are not applied
+	Force  bool     // apply also over files that changed since the proposal was accepted
+	Reject bool
+	Reason string // of a rejection
+	By     protocol.Person
+}
+
 // EscalateOptions say what a person has to do.
 type EscalateOptions struct {
 	Turn, Reason, Detail, Action string

@@ -45,6 +45,7 @@ type Report struct {
 	Meta         *protocol.AdapterMeta `json:"adapter_meta,omitempty"`
 	DurationMS   int64                 `json:"duration_ms,omitempty"`
 	Commit       string                `json:"commit,omitempty"`
+	Artifact     string                `json:"artifact,omitempty"` // the proposal's folder, or the review, written for the turn
 	EnteredPhase string                `json:"entered_phase,omitempty"`
 
 	BlockedOn string                  `json:"blocked_on,omitempty"`

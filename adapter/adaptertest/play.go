@@ -335,8 +335,12 @@ func (p *player) steps() error {
 				p.Emit(execution.ToolError{ToolCallID: id, ToolName: "look", Error: why})
 			}
 		}
-		// Like a real model, take long enough for a limit to take effect between two calls.
-		if err := p.Sleep(time.Millisecond); err != nil {
+		// Like a real model, take long enough for a limit to take effect between two calls: the run is stopped within the wait.
+		wait := time.Millisecond
+		if limit := p.Request.Run.MaxTurns; limit > 0 && i >= limit {
+			wait = 3 * time.Second
+		}
+		if err := p.Sleep(wait); err != nil {
 			return err
 		}
 		p.steered()

@@ -81,7 +81,7 @@ func (in StandIn) Subject(t *testing.T) Subject {
 			}
 			return req
 		},
-		Cannot: in.Cannot, Answer: "hi", Memory: "42", Source: ".", Others: in.Others, Limit: 30 * time.Second, Grace: 2 * time.Second,
+		Cannot: in.Cannot, Answer: "hi", Memory: "42", Source: ".", Others: in.Others, Limit: time.Minute, Grace: 2 * time.Second,
 	}
 	if runtime.GOOS == "linux" {
 		s.Survivors = MarkedProcesses(in.StateVar + "=" + state)

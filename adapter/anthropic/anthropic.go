@@ -6,25 +6,25 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 )
 
 func init() { adapter.Register(Descriptor) }
 
-func spec() modelapi.Spec {
+// Spec describes the API. Services that speak the same format differ in address, key and name. Every call returns a fresh copy.
+func Spec() modelapi.Spec {
 	return modelapi.Spec{
-		Name: "anthropic", Title: "the Anthropic API", Wire: wire{},
-		Base: "https://api.anthropic.com", BaseVars: []string{"ANTHROPIC_BASE_URL"}, KeyVars: []string{"ANTHROPIC_API_KEY"},
-		KeyPage: "https://console.anthropic.com/settings/keys", Default: "claude-sonnet-5-5",
-		// Claude Code takes an address with or without the version.
-		Root: func(base string) string { return strings.TrimSuffix(strings.TrimSuffix(base, "/"), "/v1") },
+		Access: service.Access{Name: "anthropic", Title: "the Anthropic API",
+			Base: vendormodel.Address("anthropic"), BaseVars: []string{"ANTHROPIC_BASE_URL"}, KeyVars: []string{"ANTHROPIC_API_KEY"},
+			KeyPage: "https://console.anthropic.com/settings/keys",
+			// Claude Code takes an address with or without the version.
+			Root: func(base string) string { return strings.TrimSuffix(strings.TrimSuffix(base, "/"), "/v1") }},
+		Wire: wire{}, Default: "claude-sonnet-5-5",
 		Capabilities: func(c *execution.Capabilities) {
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 			c.Agent.ThinkingBudgetTokens = true
-		},
-		Redirect: func(baseURL string) adapter.Redirect {
-			return adapter.Redirect{Env: map[string]string{"ANTHROPIC_BASE_URL": baseURL, "ANTHROPIC_API_KEY": "dummy-key"}}
 		},
 	}
 }
@@ -35,5 +35,5 @@ func Descriptor() adapter.Descriptor {
 	for i := range models {
 		models[i].Protocol = execution.ProtocolMessages
 	}
-	return spec().Descriptor(adapter.Descriptor{DisplayName: "Anthropic API", Models: models, Docs: "https://docs.anthropic.com/en/api/messages"})
+	return Spec().Descriptor(adapter.Descriptor{DisplayName: "Anthropic API", Models: models, Docs: "https://docs.anthropic.com/en/api/messages"})
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestWire(t *testing.T) {
-	modelapitest.Golden(t, spec(), func(req *execution.Request) { req.Run.TopK = 3 })
+	modelapitest.Golden(t, Spec(), func(req *execution.Request) { req.Run.TopK = 3 })
 }
 
-func FuzzStream(f *testing.F) { modelapitest.Fuzz(f, spec()) }
+func FuzzStream(f *testing.F) { modelapitest.Fuzz(f, Spec()) }

@@ -28,11 +28,11 @@ func (n *notice) recovered(s *cliagent.Sink) {
 
 // failureCode returns the code of a failed turn: by Claude's reason, by the model API's status, by the word of the
 // notice, by texts of older versions.
-func (p *parser) failureCode(v *resultForm, subtype string, o *outcome) execution.ErrorCode {
+func (p *parser) failureCode(v *resultForm, subtype string, o *outcome, message string) execution.ErrorCode {
 	if code := cmp.Or(ends[subtype], ends[o.terminal]); code != "" {
 		return code
 	}
-	text := strings.ToLower(o.message)
+	text := strings.ToLower(message)
 	if code := failures.Text(text); code != "" {
 		return code
 	}
@@ -106,7 +106,9 @@ func (p *parser) startFailure(exit process.Exit) *outcome {
 	if code == "" || p.session != "" {
 		return nil
 	}
-	return &outcome{reason: execution.TurnFailed, code: code, message: message}
+	o := &outcome{}
+	o.fail(code, message)
+	return o
 }
 
 // reason formats a failed call for a retry.

@@ -3,7 +3,6 @@ package claude
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -15,13 +14,16 @@ import (
 
 // outcome is how a turn ended.
 type outcome struct {
-	reason     execution.TurnEndReason
-	text       string
-	structured json.RawMessage
-	code       execution.ErrorCode // empty for a completed turn
-	message    string
-	terminal   string // Claude's name of the reason
-	stop       string // the model's stop reason
+	cliagent.Outcome
+	terminal string // Claude's name of the reason
+	stop     string // the model's stop reason
+}
+
+func (o *outcome) fail(code execution.ErrorCode, message string) {
+	o.Reason, o.Failure = execution.TurnFailed, &cliagent.Failure{Code: code, Message: message, Context: contextExceeded(message)}
+	if code == execution.CodeAuth {
+		o.Failure.Hint = loginGuidance
+	}
 }
 
 type resultForm struct {
@@ -55,18 +57,16 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 	p.ensureTurn(s)
 	p.endStreams(s)
 	p.confirmGuesses(s)
-	if headless && o.code == "" && p.Last == "" && o.text != "" {
-		p.Text(&p.Main, o.text, s) // its message is missing
+	if headless && o.Reason == execution.TurnCompleted && p.Last == "" && o.Text != "" {
+		p.Text(&p.Main, o.Text, s) // its message is missing
 	}
 	for _, d := range v.PermissionDenials.Array {
 		p.deny(d.Get("tool_use_id"), d.Get("tool_name"), "", s)
 	}
 	cost := p.account(&v, s)
 	p.announce(o, s)
-	end := execution.TurnEnd{TurnIndex: p.Turn, Reason: o.reason, Text: o.text, Structured: o.structured, Cost: cost}
-	if o.reason == execution.TurnFailed || o.reason == execution.TurnBudget {
-		end.Error = execution.NewResultError(o.code, o.message)
-	}
+	end := o.End(p.Turn)
+	end.Cost = cost
 	s.Emit(end)
 	p.open, p.Last = false, ""
 	p.Turn++
@@ -100,38 +100,32 @@ func (p *parser) endStreams(s *cliagent.Sink) {
 // judge derives the outcome of the turn. The subtype alone means little: a failed call of the model API is a
 // "success" that is an error.
 func (p *parser) judge(v *resultForm) *outcome {
-	o := &outcome{reason: execution.TurnCompleted, text: v.Result.Str(), terminal: v.TerminalReason.Str(), stop: v.StopReason.Str()}
+	o := &outcome{Outcome: cliagent.Outcome{Reason: execution.TurnCompleted, Text: v.Result.Str()}, terminal: v.TerminalReason.Str(), stop: v.StopReason.Str()}
 	if v.StructuredOutput.Exists() && v.StructuredOutput.Kind() != jsonscan.Null {
-		o.structured = bytes.Clone(v.StructuredOutput.Raw())
+		o.Structured = bytes.Clone(v.StructuredOutput.Raw())
 	}
 	subtype := v.Subtype.Str()
 	failed, _ := v.IsError.Bool()
 	if strings.HasPrefix(o.terminal, "aborted") {
-		o.reason, o.code, o.message = execution.TurnInterrupted, execution.CodeInterrupted, "the turn was interrupted"
-		o.text = cmp.Or(o.text, p.Last)
+		o.Reason, o.Text = execution.TurnInterrupted, cmp.Or(o.Text, p.Last)
 		return o
 	}
 	if !failed && subtype == "success" {
-		if len(p.req.Run.OutputSchema) > 0 && o.structured == nil {
-			o.reason, o.code = execution.TurnFailed, execution.CodeInvalidOutput
-			o.message = "claude answered without the structured output that the schema asks for"
+		if len(p.req.Run.OutputSchema) > 0 && o.Structured == nil {
+			o.fail(execution.CodeInvalidOutput, "claude answered without the structured output that the schema asks for")
 		}
 		return o
 	}
-	o.message = failureText(v)
-	o.code = p.failureCode(v, subtype, o)
-	switch o.code {
+	o.Text = "" // the result is the error, not an answer
+	message := failureText(v)
+	switch code := p.failureCode(v, subtype, o, message); code {
 	case execution.CodeTurnLimit:
-		o.reason = execution.TurnLimitReached
+		o.Reason, o.Text = execution.TurnLimitReached, p.Last
 	case execution.CodeBudgetExceeded:
-		o.reason = execution.TurnBudget
+		o.fail(code, message)
+		o.Reason, o.Text = execution.TurnBudget, p.Last
 	default:
-		o.reason = execution.TurnFailed
-	}
-	if o.code == execution.CodeTurnLimit || o.code == execution.CodeBudgetExceeded {
-		o.text = p.Last
-	} else {
-		o.text = "" // the result is the error, not an answer
+		o.fail(code, message)
 	}
 	return o
 }
@@ -223,14 +217,10 @@ const guessedCost = "unknown"
 
 // announce emits the event of a turn that did not complete.
 func (p *parser) announce(o *outcome, s *cliagent.Sink) {
-	switch o.code {
-	case "", execution.CodeInterrupted:
-	case execution.CodeTurnLimit:
+	if o.Reason == execution.TurnLimitReached {
 		s.Emit(execution.TurnLimit{MaxTurns: p.req.Run.MaxTurns})
-	default:
-		f := cliagent.Failure{Code: o.code, Message: o.message, Hint: loginGuidance, Context: contextExceeded(o.message)}
-		s.Emit(f.Event())
 	}
+	o.Report(s)
 }
 
 // Exit returns the outcome of the last turn. An unfinished turn, or none, has no outcome: the kit then judges by the
@@ -256,7 +246,7 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 		switch o = p.startFailure(exit); {
 		case o != nil:
 		case p.stopped && !exit.Stopped && exit.Signal == "":
-			o = &outcome{reason: execution.TurnInterrupted, code: execution.CodeInterrupted, message: "the turn was interrupted"}
+			o = &outcome{Outcome: cliagent.Outcome{Reason: execution.TurnInterrupted}}
 		default:
 			return res
 		}
@@ -267,20 +257,9 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 			res.Metadata[key] = value
 		}
 	}
-	if o.text != "" || o.structured != nil {
-		res.Output = &execution.Output{Text: o.text, Structured: o.structured}
-	}
-	switch o.reason {
-	case execution.TurnCompleted:
-		res.Status, res.ExitReason = execution.StatusCompleted, execution.ExitCompleted
-	case execution.TurnLimitReached:
-		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitTurnLimit
-	default:
-		res.Status, res.Error = execution.StatusFailed, execution.NewResultError(o.code, o.message)
-		res.ExitReason = execution.ExitCompleted // the process ended in order, whatever its exit code
-		if o.reason == execution.TurnInterrupted {
-			res.ExitReason = execution.ExitInterrupted
-		}
+	o.Fill(&res)
+	if o.Reason == execution.TurnLimitReached {
+		res.ExitReason = execution.ExitTurnLimit
 	}
 	return res
 }

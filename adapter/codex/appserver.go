@@ -252,9 +252,9 @@ func (p *appParser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	}
 	switch f := p.err.failure(); {
 	case p.turn == "" && !p.starting:
-		p.last.fill(&res)
+		p.last.Fill(&res)
 	case !exit.Stopped && exit.Code != 0 && f != nil:
-		newOutcome(p.req, "", f).fill(&res)
+		newOutcome(p.req, "", f).Fill(&res)
 	}
 	return res
 }

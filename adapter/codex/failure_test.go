@@ -187,11 +187,11 @@ func TestStructured(t *testing.T) {
 	wantsAnswer(&req)
 	for text, want := range map[string]string{`{"answer":1}`: `{"answer":1}`, " {\"answer\":1}\n": `{"answer":1}`, `[1]`: "", `"x"`: "", "null": "", "": "", "```json\n{}\n```": ""} {
 		o := newOutcome(req, text, nil)
-		if string(o.structured) != want || (o.failure == nil) != (want != "") {
-			t.Errorf("%q is %s, %+v", text, o.structured, o.failure)
+		if string(o.Structured) != want || (o.Failure == nil) != (want != "") {
+			t.Errorf("%q is %s, %+v", text, o.Structured, o.Failure)
 		}
 	}
-	if o := newOutcome(newRequest(), "x", nil); o.failure != nil || o.structured != nil {
+	if o := newOutcome(newRequest(), "x", nil); o.Failure != nil || o.Structured != nil {
 		t.Errorf("without a schema the outcome is %+v", o)
 	}
 }

@@ -40,7 +40,7 @@ type printed struct {
 	complaint string // the last error that is not a note
 	retries   int
 	meter     meter
-	last      *turnOutcome
+	last      *cliagent.Outcome
 }
 
 func newPrinted() cliagent.Parser { return &printed{} }
@@ -108,7 +108,8 @@ func (p *printed) endTurn(f *cliagent.Failure, s *cliagent.Sink) {
 	p.open = false
 	p.running.Clear()
 	p.last = newOutcome(execution.Request{}, p.text, f)
-	p.last.end(p.turns-1, s)
+	p.last.Report(s)
+	s.Emit(p.last.End(p.turns - 1))
 	p.text, p.complaint = "", ""
 }
 
@@ -158,6 +159,6 @@ func (p *printed) Exit(exit process.Exit, _ *cliagent.Sink) execution.Result {
 			o = newOutcome(execution.Request{}, "", failureOf(p.complaint, jsonscan.Value{}))
 		}
 	}
-	o.fill(&res)
+	o.Fill(&res)
 	return res
 }

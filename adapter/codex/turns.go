@@ -14,7 +14,7 @@ type turnState struct {
 	starting  bool   // a turn was requested and has not started
 	interrupt bool   // the turn is to be interrupted as soon as possible
 	cutShort  bool   // the running turn was interrupted
-	last      *turnOutcome
+	last      *cliagent.Outcome
 }
 
 // inbox is pending input of the caller.
@@ -115,16 +115,17 @@ func (p *appParser) turnCompleted(s *cliagent.Sink) bool {
 		p.turns++
 		s.Emit(execution.TurnStart{TurnIndex: p.turns - 1})
 	}
-	out := &turnOutcome{text: text, interrupted: true}
+	out := &cliagent.Outcome{Reason: execution.TurnInterrupted, Text: text}
 	if !v.Status.IsStr("interrupted") {
 		out = newOutcome(p.req, text, f)
 	}
-	p.endStep(c, s, out.failure == nil && !out.interrupted)
-	out.end(p.turns-1, s)
+	p.endStep(c, s, out.Reason == execution.TurnCompleted)
+	out.Report(s)
+	s.Emit(out.End(p.turns - 1))
 	p.last = out
 	p.turn, p.running, p.starting, p.interrupt = "", false, false, false
 	clear(p.spawns)
-	if out.interrupted && left && p.req.Run.Interactive && !p.ended {
+	if out.Reason == execution.TurnInterrupted && left && p.req.Run.Interactive && !p.ended {
 		p.ask(s, call{method: methodClean}, cleanParams{p.main.id})
 	}
 	p.sendNext(s)

@@ -4,23 +4,23 @@ package google
 import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 )
 
 func init() { adapter.Register(Descriptor) }
 
-func spec() modelapi.Spec {
+// Spec describes the API. Services that speak the same format differ in address, key and name. Every call returns a fresh copy.
+func Spec() modelapi.Spec {
 	return modelapi.Spec{
-		Name: "google", Title: "the Gemini API", Wire: wire{},
-		Base: "https://generativelanguage.googleapis.com", BaseVars: []string{"GOOGLE_GEMINI_BASE_URL"}, KeyVars: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-		KeyPage: "https://aistudio.google.com/apikey", Default: "gemini-3.5-flash",
+		Access: service.Access{Name: "google", Title: "the Gemini API",
+			Base: vendormodel.Address("google"), BaseVars: []string{"GOOGLE_GEMINI_BASE_URL"}, KeyVars: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+			KeyPage: "https://aistudio.google.com/apikey"},
+		Wire: wire{}, Default: "gemini-3.5-flash",
 		Capabilities: func(c *execution.Capabilities) {
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh}
 			c.Agent.ThinkingBudgetTokens = true
-		},
-		Redirect: func(baseURL string) adapter.Redirect {
-			return adapter.Redirect{Env: map[string]string{"GOOGLE_GEMINI_BASE_URL": baseURL, "GEMINI_API_KEY": "dummy-key"}}
 		},
 	}
 }
@@ -31,5 +31,5 @@ func Descriptor() adapter.Descriptor {
 	for i := range models {
 		models[i].Protocol = execution.ProtocolCustom
 	}
-	return spec().Descriptor(adapter.Descriptor{DisplayName: "Gemini API", Models: models, Docs: "https://ai.google.dev/api/generate-content"})
+	return Spec().Descriptor(adapter.Descriptor{DisplayName: "Gemini API", Models: models, Docs: "https://ai.google.dev/api/generate-content"})
 }

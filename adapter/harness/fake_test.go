@@ -16,6 +16,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi/chat"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -135,8 +136,8 @@ func (m *model) called() int {
 
 // backend is the harness over the model.
 func (m *model) backend(limits Limits) agent.Backend {
-	api := modelapi.New(modelapi.Spec{Name: "fake", Title: "the fake API", Wire: chat.Wire{}, Base: "http://fake.test", KeyVars: []string{"FAKE_KEY"},
-		KeyPage: "https://example.com", Default: "model-1", Capabilities: func(*execution.Capabilities) {}},
+	api := modelapi.New(modelapi.Spec{Access: service.Access{Name: "fake", Title: "the fake API", Base: "http://fake.test", KeyVars: []string{"FAKE_KEY"},
+		KeyPage: "https://example.com"}, Wire: chat.Wire{}, Default: "model-1", Capabilities: func(*execution.Capabilities) {}},
 		modelapi.Options{Transport: m, Environ: func() []string { return []string{"FAKE_KEY=" + plantedKey} }})
 	a := New(Options{Limits: limits, Window: m.window, Services: func() []*modelapi.Adapter { return []*modelapi.Adapter{api} },
 		Environ: func() []string { return []string{"FAKE_KEY=" + plantedKey, "PATH=" + os.Getenv("PATH"), "SHOWN=yes"} }})

@@ -19,6 +19,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/mcpclient"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
@@ -68,6 +69,7 @@ var (
 	_ adapter.Prober          = (*Adapter)(nil)
 	_ adapter.AuthGuide       = (*Adapter)(nil)
 	_ adapter.ModelRedirector = (*Adapter)(nil)
+	_ adapter.ServiceUser     = (*Adapter)(nil)
 )
 
 // New returns the adapter.
@@ -82,6 +84,21 @@ func New(opts Options) *Adapter {
 		opts.Runner = process.Launch
 	}
 	return &Adapter{opts, sync.OnceValue(opts.Services)}
+}
+
+// UseServices implements adapter.ServiceUser: the model APIs among the services are used.
+func (a *Adapter) UseServices(services []adapter.Adapter) adapter.Adapter {
+	opts := a.opts
+	opts.Services = func() []*modelapi.Adapter {
+		list := slices.Clone(a.services())
+		for _, s := range services {
+			if api, ok := s.(*modelapi.Adapter); ok {
+				list = append(list, api)
+			}
+		}
+		return list
+	}
+	return New(opts)
 }
 
 // registered returns the model APIs among the registered agents, sorted by name.
@@ -151,13 +168,31 @@ func (a *Adapter) Negotiate(req execution.Request) []execution.Reason {
 	return api.Negotiate(req)
 }
 
-// model returns the model of a request: its own, or that of the conversation that it continues.
+// model returns the model of a request: its own, that of the conversation that it continues, or the default of the only provider
+// whose key is set.
 func (a *Adapter) model(req execution.Request) string {
-	if req.Run.Model == "" && req.Continuation != nil {
+	switch {
+	case req.Run.Model != "":
+		return req.Run.Model
+	case req.Continuation != nil:
 		model, _ := req.Continuation.State["model"].(string)
 		return model
 	}
-	return req.Run.Model
+	ready := a.ready(adapter.Host{Getenv: service.Environment(req.Run, a.opts.Environ())})
+	if len(ready) != 1 {
+		return ""
+	}
+	return ready[0]
+}
+
+// ready returns the providers whose key is set.
+func (a *Adapter) ready(h adapter.Host) (names []string) {
+	for _, api := range a.services() {
+		if api.DetectAuth(context.Background(), h).Status == adapter.Authenticated {
+			names = append(names, api.Name())
+		}
+	}
+	return names
 }
 
 // service returns the model API of PROVIDER/MODEL, and the model as it is called there. PROVIDER alone means its default.
@@ -214,13 +249,8 @@ func (a *Adapter) Probe(ctx context.Context, _ adapter.Host) (adapter.Installati
 }
 
 // DetectAuth implements adapter.Prober: one provider is enough.
-func (a *Adapter) DetectAuth(ctx context.Context, h adapter.Host) adapter.AuthState {
-	var ready []string
-	for _, api := range a.services() {
-		if api.DetectAuth(ctx, h).Status == adapter.Authenticated {
-			ready = append(ready, api.Name())
-		}
-	}
+func (a *Adapter) DetectAuth(_ context.Context, h adapter.Host) adapter.AuthState {
+	ready := a.ready(h)
 	if len(ready) == 0 {
 		return adapter.AuthState{Status: adapter.Unauthenticated, Details: "no key of a model API is set: drawbar auth guide " + name}
 	}

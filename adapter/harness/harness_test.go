@@ -398,7 +398,7 @@ func TestService(t *testing.T) {
 			t.Errorf("%s: %s, %v", model, got, err)
 		}
 	}
-	for model, want := range map[string]string{"": "harness needs a model; name one: drawbar run harness/PROVIDER/MODEL, with PROVIDER one of fake", "gpt": `"gpt" is not PROVIDER/MODEL`, "/m": "is not PROVIDER/MODEL"} {
+	for model, want := range map[string]string{"gpt": `"gpt" is not PROVIDER/MODEL`, "/m": "is not PROVIDER/MODEL"} {
 		if _, _, err := a.service(model); err == nil || !strings.Contains(err.Message, want) {
 			t.Errorf("%s: %v", model, err)
 		}

@@ -8,23 +8,21 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi/chat"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/execution"
 )
 
 func init() { adapter.Register(Descriptor) }
 
-func spec() modelapi.Spec {
+// Spec describes the API. Services that speak the same format differ in address, key and name. Every call returns a fresh copy.
+func Spec() modelapi.Spec {
 	return modelapi.Spec{
-		Name: "ollama", Title: "Ollama", Wire: chat.Wire{},
-		Base: "http://127.0.0.1:11434/v1", BaseVars: []string{"OLLAMA_HOST"}, KeyVars: []string{"OLLAMA_API_KEY"}, Keyless: true, NoTopK: true,
-		Root: root,
+		Access: service.Access{Name: "ollama", Title: "Ollama",
+			Base: "http://127.0.0.1:11434/v1", BaseVars: []string{"OLLAMA_HOST"}, KeyVars: []string{"OLLAMA_API_KEY"}, Keyless: true, Root: root},
+		Wire: chat.Wire{}, NoTopK: true, Notes: []string{"what a model can do depends on the model: drawbar run ollama/MODEL"},
 		Capabilities: func(c *execution.Capabilities) {
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh}
 			c.Agent.FileAttachments = false
-			c.Notes = append(c.Notes, "what a model can do depends on the model: drawbar run ollama/MODEL")
-		},
-		Redirect: func(baseURL string) adapter.Redirect {
-			return adapter.Redirect{Env: map[string]string{"OLLAMA_HOST": baseURL}, Model: "scripted-model"}
 		},
 	}
 }
@@ -42,5 +40,5 @@ func root(host string) string {
 
 // Descriptor describes the adapter. Every call returns a fresh copy.
 func Descriptor() adapter.Descriptor {
-	return spec().Descriptor(adapter.Descriptor{DisplayName: "Ollama", Docs: "https://docs.ollama.com/api"})
+	return Spec().Descriptor(adapter.Descriptor{DisplayName: "Ollama", Docs: "https://docs.ollama.com/api"})
 }

@@ -8,9 +8,9 @@ import (
 )
 
 func TestWire(t *testing.T) {
-	modelapitest.Golden(t, spec(), func(req *execution.Request) {
+	modelapitest.Golden(t, Spec(), func(req *execution.Request) {
 		req.Message.Attachments = append(req.Message.Attachments[:1], req.Message.Attachments[2])
 	})
 }
 
-func FuzzStream(f *testing.F) { modelapitest.Fuzz(f, spec()) }
+func FuzzStream(f *testing.F) { modelapitest.Fuzz(f, Spec()) }

@@ -4,23 +4,24 @@ package openai
 import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 )
 
 func init() { adapter.Register(Descriptor) }
 
-func spec() modelapi.Spec {
+// Spec describes the API. Services that speak the same format differ in address, key and name. Every call returns a fresh copy.
+func Spec() modelapi.Spec {
 	return modelapi.Spec{
-		Name: "openai", Title: "the OpenAI API", Wire: wire{},
-		Base: "https://api.openai.com/v1", BaseVars: []string{"OPENAI_BASE_URL"}, KeyVars: []string{"OPENAI_API_KEY"},
-		KeyPage: "https://platform.openai.com/api-keys", Default: "gpt-5.4", NoTopK: true,
+		Access: service.Access{Name: "openai", Title: "the OpenAI API",
+			Base: vendormodel.Address("openai"), BaseVars: []string{"OPENAI_BASE_URL"}, KeyVars: []string{"OPENAI_API_KEY"},
+			KeyPage: "https://platform.openai.com/api-keys"},
+		Wire: wire{}, Default: "gpt-5.4", NoTopK: true,
 		Capabilities: func(c *execution.Capabilities) {
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 		},
-		Redirect: func(baseURL string) adapter.Redirect {
-			return adapter.Redirect{Env: map[string]string{"OPENAI_BASE_URL": baseURL + "/v1", "OPENAI_API_KEY": "dummy-key"}}
-		},
+		Scripted: "/v1",
 	}
 }
 
@@ -30,5 +31,5 @@ func Descriptor() adapter.Descriptor {
 	for i := range models {
 		models[i].Protocol = execution.ProtocolResponses
 	}
-	return spec().Descriptor(adapter.Descriptor{DisplayName: "OpenAI API", Models: models, Docs: "https://platform.openai.com/docs/api-reference/responses"})
+	return Spec().Descriptor(adapter.Descriptor{DisplayName: "OpenAI API", Models: models, Docs: "https://platform.openai.com/docs/api-reference/responses"})
 }

@@ -7,6 +7,6 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-func TestWire(t *testing.T) { modelapitest.Golden(t, spec(), func(req *execution.Request) { _ = req }) }
+func TestWire(t *testing.T) { modelapitest.Golden(t, Spec(), func(req *execution.Request) { _ = req }) }
 
-func FuzzStream(f *testing.F) { modelapitest.Fuzz(f, spec()) }
+func FuzzStream(f *testing.F) { modelapitest.Fuzz(f, Spec()) }

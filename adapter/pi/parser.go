@@ -57,7 +57,7 @@ type parser struct {
 	total   execution.Usage
 	usd     float64
 	retries int
-	last    *outcome
+	last    *cliagent.Outcome
 }
 
 // turn is the state of the running turn: everything from a prompt until Pi is settled.
@@ -219,35 +219,22 @@ func (p *parser) settled(s *cliagent.Sink) {
 	p.withdraw("the turn is over", s)
 	o := p.judge()
 	p.calls.EndTurn()
-	if o.failure != nil {
-		s.Emit(o.failure.Event())
-	}
-	end := execution.TurnEnd{TurnIndex: p.turns - 1, Reason: o.reason, Text: o.text}
-	if o.failure != nil {
-		end.Error = o.failure.Result()
-	}
-	s.Emit(end)
+	o.Report(s)
+	s.Emit(o.End(p.turns - 1))
 	p.last, p.running = o, false
 	p.next(s)
 }
 
-// outcome is how a turn ended.
-type outcome struct {
-	reason  execution.TurnEndReason
-	text    string
-	failure *cliagent.Failure
-}
-
 // judge derives the outcome from how the last model call ended. After an abort Pi may call that an error.
-func (p *parser) judge() *outcome {
-	o := &outcome{reason: execution.TurnCompleted, text: p.text}
+func (p *parser) judge() *cliagent.Outcome {
+	o := &cliagent.Outcome{Reason: execution.TurnCompleted, Text: p.text}
 	switch {
 	case p.stop.reason == pifile.StopAborted, p.aborted && p.stop.reason != stopDone:
-		o.reason = execution.TurnInterrupted
+		o.Reason = execution.TurnInterrupted
 	case p.stop.reason == pifile.StopError:
-		o.reason, o.text, o.failure = execution.TurnFailed, "", failureOf(p.stop.message)
+		o.Reason, o.Text, o.Failure = execution.TurnFailed, "", failureOf(p.stop.message)
 	case p.stop.reason == stopLength:
-		o.reason = execution.TurnLimitReached
+		o.Reason = execution.TurnLimitReached
 	}
 	return o
 }
@@ -261,9 +248,8 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 		res.Usage = &u
 		res.Cost = p.cost(u, p.usd)
 	}
-	o := p.last
 	switch {
-	case o == nil && !p.opened:
+	case p.last == nil && !p.opened:
 		code, message := failures.Phrases.Complaint(exit)
 		if code != "" {
 			f := &cliagent.Failure{Code: code, Message: message}
@@ -273,26 +259,12 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 			case execution.CodeAuth:
 				f.Hint = loginGuidance
 			}
-			s.Emit(f.Event())
-			res.Status, res.Error, res.ExitReason = execution.StatusFailed, f.Result(), execution.ExitCompleted
+			o := cliagent.Outcome{Reason: execution.TurnFailed, Failure: f}
+			o.Report(s)
+			o.Fill(&res)
 		}
-		return res
-	case o == nil || p.running:
-		return res
-	}
-	if o.text != "" {
-		res.Output = &execution.Output{Text: o.text}
-	}
-	switch o.reason {
-	case execution.TurnCompleted:
-		res.Status, res.ExitReason = execution.StatusCompleted, execution.ExitCompleted
-	case execution.TurnLimitReached:
-		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitCompleted
-	case execution.TurnInterrupted:
-		res.Status, res.ExitReason = execution.StatusFailed, execution.ExitInterrupted
-		res.Error = execution.NewResultError(execution.CodeInterrupted, "the turn was interrupted")
-	default:
-		res.Status, res.ExitReason, res.Error = execution.StatusFailed, execution.ExitCompleted, o.failure.Result()
+	case !p.running:
+		p.last.Fill(&res)
 	}
 	return res
 }

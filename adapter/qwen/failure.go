@@ -91,13 +91,12 @@ var failures = cliagent.Failures{
 
 // startFailure returns the outcome of a process that exited without a result but gave a reason, by its exit code or
 // on standard error. It is nil if nothing is recognized.
-func (p *parser) startFailure(exit process.Exit) *outcome {
+func (p *parser) startFailure(exit process.Exit) *cliagent.Outcome {
 	switch {
 	case exit.Stopped || exit.Signal != "" || exit.Code <= 0:
 		return nil
 	case exit.Code == exitTurnLimit:
-		return &outcome{reason: execution.TurnLimitReached, code: execution.CodeTurnLimit, text: p.Last,
-			message: fmt.Sprintf("qwen stopped at the limit of %d turns", p.req.Run.MaxTurns)}
+		return &cliagent.Outcome{Reason: execution.TurnLimitReached, Text: p.Last}
 	}
 	if o := nodeFailure(exit); o != nil {
 		return o
@@ -105,15 +104,15 @@ func (p *parser) startFailure(exit process.Exit) *outcome {
 	message := complaint(exit.StderrTail)
 	switch code := failures.Text(strings.ToLower(message)); {
 	case exit.Code == exitBudget:
-		return &outcome{reason: execution.TurnFailed, code: execution.CodeBudgetExceeded, message: message}
+		return failed(execution.CodeBudgetExceeded, message)
 	case code != "":
-		return &outcome{reason: execution.TurnFailed, code: code, message: message}
+		return failed(code, message)
 	}
 	return nil
 }
 
 // nodeFailure recognizes a missing or outdated Node.js, for which Qwen Code shows a stack trace at most.
-func nodeFailure(exit process.Exit) *outcome {
+func nodeFailure(exit process.Exit) *cliagent.Outcome {
 	tail := exit.StderrTail
 	found := ""
 	if i := strings.LastIndex(tail, "\nNode.js v"); i >= 0 {
@@ -128,7 +127,7 @@ func nodeFailure(exit process.Exit) *outcome {
 	default:
 		return nil
 	}
-	return &outcome{reason: execution.TurnFailed, code: execution.CodeAgentNotInstalled, message: message}
+	return failed(execution.CodeAgentNotInstalled, message)
 }
 
 // isOldNode reports whether a version of Node.js is older than Qwen Code needs.

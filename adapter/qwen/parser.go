@@ -33,7 +33,7 @@ type parser struct {
 	retries   int
 	announced bool // a retry was announced with its delay; the line about its start is not another retry
 
-	last *outcome
+	last *cliagent.Outcome
 }
 
 func newParser(req execution.Request) cliagent.Parser {

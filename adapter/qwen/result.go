@@ -3,7 +3,6 @@ package qwen
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -12,15 +11,6 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 	"github.com/drawbar/drawbar/transport/process"
 )
-
-// outcome is how the turn ended.
-type outcome struct {
-	reason     execution.TurnEndReason
-	text       string
-	structured json.RawMessage
-	code       execution.ErrorCode // empty for a completed turn
-	message    string
-}
 
 type resultForm struct {
 	Subtype, IsError, Result, Usage, StructuredResult, PermissionDenials, NumTurns, DurationMs jsonscan.Value
@@ -44,7 +34,7 @@ func (p *parser) result(line []byte, s *cliagent.Sink) bool {
 		p.announce(o, s) // no session, no turn: no login, or refused settings
 		return true
 	}
-	if o.code != "" && p.notice != nil {
+	if o.Reason != execution.TurnCompleted && p.notice != nil {
 		p.notice = nil // the result is the error, not an answer
 	}
 	p.flush(s)
@@ -91,47 +81,42 @@ func (p *parser) endStreams(s *cliagent.Sink) {
 	p.endStep(&p.Main, s)
 }
 
-func (p *parser) endTurn(o *outcome, s *cliagent.Sink) {
+func (p *parser) endTurn(o *cliagent.Outcome, s *cliagent.Sink) {
 	if !p.open {
 		return
 	}
 	p.open = false
-	end := execution.TurnEnd{Reason: o.reason, Text: o.text, Structured: o.structured}
-	if o.reason == execution.TurnFailed {
-		end.Error = o.failure().Result()
-	}
-	s.Emit(end)
+	s.Emit(o.End(0))
 }
 
 // judge derives the outcome of the turn. Old versions report a failed call of the model API as a success whose text
 // is the notice.
-func (p *parser) judge(v *resultForm) *outcome {
-	o := &outcome{reason: execution.TurnCompleted, text: v.Result.Str()}
+func (p *parser) judge(v *resultForm) *cliagent.Outcome {
+	o := &cliagent.Outcome{Reason: execution.TurnCompleted, Text: v.Result.Str()}
+	var message string
 	isError, _ := v.IsError.Bool()
 	switch {
 	case isError || !v.Subtype.IsStr("success"):
-		o.message = cmp.Or(v.Error.Message.Str(), "qwen ended the turn with an error and did not say which")
-	case p.notice != nil && strings.HasSuffix(o.text, p.notice.text):
-		o.message = p.notice.text
-	case strings.HasPrefix(o.text, noticeMark) && p.Last == "":
-		o.message = o.text // the notice's line is missing
+		message = cmp.Or(v.Error.Message.Str(), "qwen ended the turn with an error and did not say which")
+	case p.notice != nil && strings.HasSuffix(o.Text, p.notice.text):
+		message = p.notice.text
+	case strings.HasPrefix(o.Text, noticeMark) && p.Last == "":
+		message = o.Text // the notice's line is missing
 	default:
 		p.structuredOf(o, v.StructuredResult)
 		return o
 	}
-	o.reason, o.text = execution.TurnFailed, ""
-	o.code, o.message = codeOf(o.message)
-	return o
+	return failed(codeOf(message))
 }
 
 // structuredOf returns the structured output, which a run with a schema must have.
-func (p *parser) structuredOf(o *outcome, v jsonscan.Value) {
+func (p *parser) structuredOf(o *cliagent.Outcome, v jsonscan.Value) {
 	if v.Exists() && v.Kind() != jsonscan.Null {
-		o.structured = bytes.Clone(v.Raw())
+		o.Structured = bytes.Clone(v.Raw())
 	}
-	if len(p.req.Run.OutputSchema) > 0 && o.structured == nil {
-		o.reason, o.code = execution.TurnFailed, execution.CodeInvalidOutput
-		o.message = "qwen answered without the structured output that the schema asks for"
+	if len(p.req.Run.OutputSchema) > 0 && o.Structured == nil {
+		o.Reason = execution.TurnFailed
+		o.Failure = &cliagent.Failure{Code: execution.CodeInvalidOutput, Message: "qwen answered without the structured output that the schema asks for"}
 	}
 }
 
@@ -152,26 +137,23 @@ func (p *parser) account(stated execution.Usage, s *cliagent.Sink) {
 }
 
 // announce emits the event of a turn that did not complete.
-func (p *parser) announce(o *outcome, s *cliagent.Sink) {
-	switch o.code {
-	case "":
-	case execution.CodeTurnLimit:
+func (p *parser) announce(o *cliagent.Outcome, s *cliagent.Sink) {
+	if o.Reason == execution.TurnLimitReached {
 		s.Emit(execution.TurnLimit{MaxTurns: p.req.Run.MaxTurns})
-	default:
-		s.Emit(o.failure().Event())
 	}
+	o.Report(s)
 }
 
-// failure returns why the turn failed.
-func (o *outcome) failure() *cliagent.Failure {
-	f := &cliagent.Failure{Code: o.code, Message: o.message}
-	switch o.code {
+// failed is the outcome of a turn that failed.
+func failed(code execution.ErrorCode, message string) *cliagent.Outcome {
+	f := &cliagent.Failure{Code: code, Message: message}
+	switch code {
 	case execution.CodeAuth:
 		f.Hint = loginGuidance
 	case execution.CodeAgentNotInstalled:
 		f.Hint = nodeGuidance
 	}
-	return f
+	return &cliagent.Outcome{Reason: execution.TurnFailed, Failure: f}
 }
 
 // Exit returns the outcome that Qwen stated, on either stream. Without one the kit judges by the exit; exit code 0
@@ -201,16 +183,9 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	if p.version != "" {
 		res.Metadata["qwenVersion"] = p.version
 	}
-	if o.text != "" || o.structured != nil {
-		res.Output = &execution.Output{Text: o.text, Structured: o.structured}
-	}
-	switch o.reason {
-	case execution.TurnCompleted:
-		res.Status, res.ExitReason = execution.StatusCompleted, execution.ExitCompleted
-	case execution.TurnLimitReached:
-		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitTurnLimit
-	default:
-		res.Status, res.ExitReason, res.Error = execution.StatusFailed, execution.ExitCompleted, o.failure().Result()
+	o.Fill(&res)
+	if o.Reason == execution.TurnLimitReached {
+		res.ExitReason = execution.ExitTurnLimit
 	}
 	return res
 }

@@ -102,7 +102,7 @@ func TestScripts(t *testing.T) {
 				env.Defer(func() { ran <- env.WorkDir })
 				return nil
 			},
-			Cmds: map[string]func(*testscript.TestScript, bool, []string){"model": serveModel, "exits": exits, "big": big, "project": project, "turns": turns,
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){"model": serveModel, "far": serveFar, "exits": exits, "big": big, "project": project, "turns": turns,
 				"keep": keep, "carried": carried, "hand-in": handIn, "until": until},
 		})
 	})

@@ -236,6 +236,11 @@ type CostRate struct {
 	OutputPer1M float64 `json:"output_per_1m"`
 }
 
+// USD is the price of tokens; negative counts are 0.
+func (r CostRate) USD(input, output int64) float64 {
+	return (float64(max(0, input))*r.InputPer1M + float64(max(0, output))*r.OutputPer1M) / 1e6
+}
+
 // Policy is one entry of policies.
 type Policy struct {
 	ID      string          `json:"id"`

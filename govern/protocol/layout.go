@@ -43,6 +43,12 @@ const (
 // StagedFile is the path of a turn's staged result.
 func StagedFile(turn string) string { return StagingDir + "/" + turn + "/turn-result.json" }
 
+// ReviewFile is the path of the review of a turn whose runtime writes no files.
+func ReviewFile(turn, role string) string { return ReviewsDir + "/" + turn + "-" + role + "-review.md" }
+
+// ProposalFile is the name of the summary in a proposal's folder.
+const ProposalFile = "PROPOSAL.md"
+
 // BundleDir is the folder of a turn's dispatch bundle.
 func BundleDir(turn string) string { return DispatchDir + "/" + turn }
 

@@ -38,6 +38,7 @@ type HistoryEntry struct {
 	DelegationsIssued      []Delegation    `json:"delegations_issued,omitempty" doc:"delegations of the turn"`
 	DelegationContext      json.RawMessage `json:"delegation_context,omitempty" doc:"the delegation that the turn worked on, if any"`
 	DelegationReview       json.RawMessage `json:"delegation_review,omitempty" doc:"the results of delegations that the turn reviewed, if any"`
+	DerivedFiles           Ordered[string] `json:"derived_files,omitzero" doc:"Drawbar only: digests of the review or proposal that was written for the turn, by path"`
 	Normalized             []Change        `json:"normalized,omitempty" doc:"Drawbar only: each change that normalization made to the result"`
 	CheckpointSHA          string          `json:"checkpoint_sha,omitempty" doc:"commit of the turn's files; absent until there is one"`
 	CheckpointedAt         Time            `json:"checkpointed_at,omitzero" doc:"when that commit was made"`

@@ -34,11 +34,54 @@ type Runtime struct {
 	BudgetUSD     *float64 `json:"budget_usd,omitempty"`
 	IdleTimeoutMS *int     `json:"idle_timeout_ms,omitempty"`
 
+	// A model API (api_proxy).
+
+	Provider            string       `json:"provider,omitempty"`
+	AuthEnv             string       `json:"auth_env,omitempty"`
+	BaseURL             string       `json:"base_url,omitempty"`
+	MaxOutputTokens     *int         `json:"max_output_tokens,omitempty"`
+	TimeoutSeconds      *float64     `json:"timeout_seconds,omitempty"`
+	ContextWindowTokens *int         `json:"context_window_tokens,omitempty"`
+	RetryPolicy         *RetryPolicy `json:"retry_policy,omitempty"`
+	Preflight           *Preflight   `json:"preflight_tokenization,omitempty"`
+	Temperature         *float64     `json:"-"` // first edition
+	MaxRetries          *int         `json:"-"` // first edition
+
+	// A server (mcp, remote_agent).
+
+	Transport string          `json:"transport,omitempty"`
+	ToolName  string          `json:"tool_name,omitempty"`
+	URL       string          `json:"url,omitempty"`
+	Headers   Ordered[string] `json:"headers,omitzero"`
+
 	Env            Ordered[string] `json:"env,omitzero"`
 	GraceMS        *int            `json:"-"`
 	TimeoutMS      *int            `json:"timeout_ms,omitempty"`
 	PollIntervalMS *int            `json:"poll_interval_ms,omitempty"`
 	Extra          Extra           `json:"-"`
+}
+
+// RetryPolicy says how the requests of a model API are repeated; it applies if Enabled. A nil field has its default.
+type RetryPolicy struct {
+	Enabled           bool     `json:"enabled"`
+	MaxAttempts       *int     `json:"max_attempts,omitempty"`
+	BaseDelayMS       *float64 `json:"base_delay_ms,omitempty"`
+	MaxDelayMS        *float64 `json:"max_delay_ms,omitempty"`
+	BackoffMultiplier *float64 `json:"backoff_multiplier,omitempty"`
+	Jitter            string   `json:"jitter,omitempty"`
+	RetryOn           []string `json:"retry_on,omitempty"`
+}
+
+// Preflight says whether a prompt is measured, and its context trimmed, before it is sent to a model.
+type Preflight struct {
+	Enabled            bool   `json:"enabled"`
+	Tokenizer          string `json:"tokenizer,omitempty"`
+	SafetyMarginTokens *int   `json:"safety_margin_tokens,omitempty"`
+}
+
+// Remote reports whether runtimes of a type reach no files of the project: they review and propose.
+func Remote(runtimeType string) bool {
+	return runtimeType == RuntimeAPIProxy || runtimeType == RuntimeRemoteAgent
 }
 
 // Permission is the effective Approve of an agent; empty for every other type.
@@ -63,7 +106,7 @@ func (c *Config) Permissions() Ordered[string] {
 	return all
 }
 
-// UnmarshalJSON keeps unknown keys, among them those of unsupported runtimes, which are validated and refused.
+// UnmarshalJSON keeps unknown keys.
 func (r *Runtime) UnmarshalJSON(data []byte) error { return readKeep(data, r) }
 func (r Runtime) MarshalJSON() ([]byte, error)     { return writeKeep(r) }
 

@@ -19,6 +19,7 @@ var mayName = map[string]string{
 	"adapter/kit/vendormodel/":                 "names of vendors' models, which agents are named after",
 	"adapter/kit/declared/providers.go":        "the keys of model APIs",
 	"internal/governed/governance/charter/":    "providers of models, as the protocol names them",
+	"internal/governed/chatapi/":               "providers of models, as the protocol names them",
 	"execution/model.go":                       "prefixes of models' ids",
 	"internal/cli/conform/stand.go":            "variables that many programs read",
 	"adapter/acp/":                             "programs that speak the protocol, and members of their answers",

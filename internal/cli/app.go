@@ -32,6 +32,8 @@ type App struct {
 	Getenv  func(string) string
 	Version string
 
+	Record, Replay string // files of recorded runs, for the client
+
 	JSON    bool // --json
 	NoColor bool // --no-color
 
@@ -56,7 +58,7 @@ func (a *App) Client() (*drawbar.Client, error) {
 		if make == nil {
 			make = drawbar.New
 		}
-		o := drawbar.Options{Logger: a.logger(), Control: true}
+		o := drawbar.Options{Logger: a.Logger(), Control: true, Record: a.Record, Replay: a.Replay}
 		// Commands that need the configuration report its errors; the others work without it.
 		cfg, err := a.Config(a.Dir())
 		if err != nil {
@@ -78,7 +80,7 @@ func (a *App) Store() (*runstore.Store, error) {
 	if err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "%w", err)
 	}
-	s, err := runstore.Open(dir, runstore.Options{Logger: a.logger(), Price: a.price, Used: a.used})
+	s, err := runstore.Open(dir, runstore.Options{Logger: a.Logger(), Price: a.price, Used: a.used})
 	if err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "open the record of runs in %s: %w", dir, err)
 	}
@@ -125,8 +127,8 @@ func (a *App) Notef(format string, args ...any) {
 // Warnf writes a warning to standard error.
 func (a *App) Warnf(format string, args ...any) { a.Notef("warning: "+format, args...) }
 
-// logger returns a logger that writes warnings like Warnf.
-func (a *App) logger() *slog.Logger { return slog.New(warnings{app: a}) }
+// Logger returns a logger that writes warnings like Warnf.
+func (a *App) Logger() *slog.Logger { return slog.New(warnings{app: a}) }
 
 // warnings is a log handler that prints the message followed by its attributes.
 type warnings struct {

@@ -144,8 +144,10 @@ func (f *RequestFlags) splitModel(client *drawbar.Client, cmd *cobra.Command, ar
 	if !ok || name == "" || model == "" {
 		return args, nil
 	}
-	if _, err := client.Adapters().Get(name); err != nil {
+	if _, err := client.Adapters().Get(name); execution.CodeOf(err) == execution.CodeUnknownAgent {
 		return args, nil //nolint:nilerr // the caller reports the whole word
+	} else if err != nil {
+		return nil, err
 	}
 	if given := f.flags("model"); given != "" && given != model {
 		return nil, Usage("two models are given: %s in %s, and --model %s", model, args[0], given)

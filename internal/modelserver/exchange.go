@@ -9,16 +9,17 @@ import (
 
 // exchange is one request being handled.
 type exchange struct {
-	server   *Server
+	log      *requestLog
 	w        http.ResponseWriter
 	http     *http.Request
 	entry    *Request
 	end      endpoint
 	request  *request
+	side     string // kind of side request, empty for a turn
 	progress *progress
 }
 
-func (x *exchange) note(change func(*Request)) { x.server.log.update(x.entry, change) }
+func (x *exchange) note(change func(*Request)) { x.log.update(x.entry, change) }
 
 func (x *exchange) encoder() encoder {
 	if e := encoderOf(x.request.wire); e != nil {
@@ -27,22 +28,32 @@ func (x *exchange) encoder() encoder {
 	return responsesWire{}
 }
 
-// answer decodes the request, decides whether it is a turn, and answers it.
-func (x *exchange) answer(body []byte) {
-	r, script := x.request, x.progress.script
+// decode reads the body and decides whether the request is a turn; contains makes others side requests. A body that cannot be read
+// is answered.
+func (x *exchange) decode(body []byte, contains []string) error {
+	r := x.request
 	if x.end == endGenerate || x.end == endCount {
 		if err := r.decode(body, x.http.Header); err != nil {
 			x.refuse(http.StatusBadRequest, "model server: "+err.Error())
-			return
+			return err
 		}
 	}
-	kind := sideKind(x.end, r, script.side.contains)
-	x.note(func(e *Request) { e.Side, e.Model, e.Stream = kind, r.model, r.stream })
+	x.side = sideKind(x.end, r, contains)
+	x.note(func(e *Request) { e.Side, e.Model, e.Stream = x.side, r.model, r.stream })
+	return nil
+}
+
+// answer decodes the request, decides whether it is a turn, and answers it.
+func (x *exchange) answer(body []byte) {
+	r, script := x.request, x.progress.script
+	if x.decode(body, script.side.contains) != nil {
+		return
+	}
 	if x.end != endGenerate {
 		x.serveEndpoint()
 		return
 	}
-	if kind != "" {
+	if kind := x.side; kind != "" {
 		t := script.side.answer
 		if !script.side.hasText && t.status == 0 {
 			t.text = sideText(kind, r)

@@ -27,7 +27,9 @@ type request struct {
 	system string
 	// last is the text of the user and of tools since the model's last answer. It is more than the last message,
 	// because agents add reminders after a tool result.
-	last      string
+	last string
+	// rounds are such texts of the whole conversation; the last one is last.
+	rounds    []string
 	tools     int
 	maxTokens int64           // -1 when absent
 	schema    json.RawMessage // of the wanted structured answer
@@ -76,21 +78,30 @@ func callerOf(header http.Header) string {
 	return ""
 }
 
-// transcript collects the two texts that scripts match on while messages are read in order.
-type transcript struct{ system, last strings.Builder }
+// transcript collects the texts that scripts and recorded requests match on while messages are read in order.
+type transcript struct {
+	system, last strings.Builder
+	rounds       []string
+}
 
 func (t *transcript) message(role string, content json.RawMessage) {
 	switch role {
 	case "system", "developer":
 		appendText(&t.system, content)
 	case "assistant", "model":
+		if t.last.Len() > 0 {
+			t.rounds = append(t.rounds, t.last.String())
+		}
 		t.last.Reset()
 	default:
 		appendText(&t.last, content)
 	}
 }
 
-func (t *transcript) into(r *request) { r.system, r.last = t.system.String(), t.last.String() }
+func (t *transcript) into(r *request) {
+	r.system, r.last = t.system.String(), t.last.String()
+	r.rounds = append(t.rounds, r.last)
+}
 
 // appendText adds all text of a message's content: a string, or parts with text under the keys of any wire.
 func appendText(b *strings.Builder, raw json.RawMessage) {

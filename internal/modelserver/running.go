@@ -16,21 +16,31 @@ import (
 
 // Running is a listening server. It ends with its context or with Close.
 type Running struct {
-	server   *Server
+	server   served
 	http     *http.Server
 	listener net.Listener
 	cancel   context.CancelFunc
 	unwatch  func() bool
 
-	served chan struct{} // closed when Serve has returned
-	err    error         // of Serve; read after served
-	conns  sync.WaitGroup
-	once   sync.Once
+	ended chan struct{} // closed when Serve has returned
+	err   error         // of Serve; read after ended
+	conns sync.WaitGroup
+	once  sync.Once
 }
 
 // Listen starts serving on addr, a loopback host and port such as 127.0.0.1:0 or [::1]:8080. Other hosts are refused,
 // because the server requires no key. The caller must call Close, or end ctx, which has the same effect.
 func (s *Server) Listen(ctx context.Context, addr string) (*Running, error) {
+	return listen(ctx, addr, s, s.opts.Logger)
+}
+
+// served is a server of this package.
+type served interface {
+	http.Handler
+	LogError() error
+}
+
+func listen(ctx context.Context, addr string, s served, logger *slog.Logger) (*Running, error) {
 	if err := checkLoopback(addr); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
@@ -44,10 +54,10 @@ func (s *Server) Listen(ctx context.Context, addr string) (*Running, error) {
 			listener.Close())
 	}
 	base, cancel := context.WithCancel(ctx)
-	r := &Running{server: s, listener: listener, cancel: cancel, served: make(chan struct{})}
+	r := &Running{server: s, listener: listener, cancel: cancel, ended: make(chan struct{})}
 	complaints := log.New(io.Discard, "", 0)
-	if s.opts.Logger != nil {
-		complaints = slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelWarn)
+	if logger != nil {
+		complaints = slog.NewLogLogger(logger.Handler(), slog.LevelWarn)
 	}
 	r.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, ErrorLog: complaints,
@@ -63,7 +73,7 @@ func (s *Server) Listen(ctx context.Context, addr string) (*Running, error) {
 		},
 	}
 	go func() {
-		defer close(r.served)
+		defer close(r.ended)
 		if err := r.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			r.err = fmt.Errorf("model server: serve: %w", err)
 		}
@@ -88,7 +98,7 @@ func (r *Running) shut() {
 	r.once.Do(func() {
 		r.cancel()
 		_ = r.http.Close() // only ErrClosed is possible, because the listener is private
-		<-r.served
+		<-r.ended
 		r.conns.Wait()
 	})
 }

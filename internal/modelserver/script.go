@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbar/drawbar/internal/base/jsontext"
 	"github.com/drawbar/drawbar/internal/base/lazy"
 )
 
@@ -123,25 +124,7 @@ func (m *match) fits(r *request) bool {
 		return true
 	}
 	return strings.Contains(r.last, m.contains) && strings.Contains(r.system, m.system) &&
-		(m.model == "" || wildcard(m.model, r.model))
-}
-
-// wildcard reports whether name matches pattern, in which * stands for any text.
-func wildcard(pattern, name string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == name
-	}
-	rest, ok := strings.CutPrefix(name, parts[0])
-	if !ok {
-		return false
-	}
-	for _, part := range parts[1 : len(parts)-1] {
-		if _, rest, ok = strings.Cut(rest, part); !ok {
-			return false
-		}
-	}
-	return strings.HasSuffix(rest, parts[len(parts)-1])
+		(m.model == "" || jsontext.Wildcard(m.model, r.model, "*"))
 }
 
 // defaultUsage is the usage of an answer without one in the script.

@@ -379,21 +379,6 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestWildcard(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"a", "a", true}, {"a", "ab", false}, {"a*", "ab", true}, {"*b", "ab", true}, {"*", "", true}, {"a*c*e", "abcde", true},
-		{"a*c*e", "abde", false}, {"*opus*", "claude-opus-4[1m]", true}, {"ab*b", "ab", false},
-	} {
-		if got := wildcard(tt.pattern, tt.name); got != tt.want {
-			t.Errorf("wildcard(%q, %q) = %t", tt.pattern, tt.name, got)
-		}
-	}
-}
-
 func TestPieces(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("wörd und noch eins ", 5000)

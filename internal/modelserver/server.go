@@ -1,23 +1,15 @@
 package modelserver
 
 import (
-	"compress/gzip"
-	"compress/zlib"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
 )
-
-// MaxRequestBytes bounds the body of a request, also after decompression; a longer one is answered with 413.
-const MaxRequestBytes = 64 << 20
 
 // Options are the optional parts of a server; the zero value is ready to use.
 type Options struct {
@@ -31,10 +23,9 @@ type Options struct {
 // Server answers requests of agents and API clients from a script. It is an http.Handler, safe for concurrent use.
 // Turns are counted per Server and script.
 type Server struct {
+	reception
 	script *Script
 	opts   Options
-	log    requestLog
-	limit  int64 // of a request's body
 	main   *progress
 	named  map[string]*progress
 }
@@ -43,8 +34,7 @@ var _ http.Handler = (*Server)(nil)
 
 // New returns a server for a script that Parse returned.
 func New(script *Script, opts Options) *Server {
-	s := &Server{script: script, opts: opts, limit: MaxRequestBytes, named: map[string]*progress{}}
-	s.log.writer, s.log.bodyLimit = opts.Log, maxLoggedBodyTotal
+	s := &Server{script: script, opts: opts, reception: newReception(opts.Log), named: map[string]*progress{}}
 	if script.main != nil {
 		s.main = newProgress(script.main)
 	}
@@ -53,16 +43,6 @@ func New(script *Script, opts Options) *Server {
 	}
 	return s
 }
-
-// Requests returns the received requests in order of arrival, the newest MaxLoggedRequests of them. Unanswered ones
-// are pending. The bodies must not be changed.
-func (s *Server) Requests() []Request {
-	entries, _, _ := s.log.snapshot()
-	return entries
-}
-
-// LogError returns the first error of writing to Options.Log.
-func (s *Server) LogError() error { return s.log.writeError() }
 
 // progress is how much of a script has been used.
 type progress struct {
@@ -113,7 +93,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, bodyStatus, bodyErr := s.readBody(w, r)
-	x := &exchange{server: s, w: w, http: r, entry: s.log.begin(logEntry(r, body))}
+	x := s.begin(w, r, body)
 	defer s.log.finish(x.entry)
 	id, path, idErr := scriptOf(r)
 	x.end, x.request = route(r, path)
@@ -138,20 +118,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveOwn answers the paths about the server itself.
 func (s *Server) serveOwn(w http.ResponseWriter, r *http.Request) bool {
-	if r.URL.Path != "/__log" && r.URL.Path != "/__health" {
-		return false
-	}
-	// A web page whose host name resolves to this address must not read the prompts.
-	if !loopbackHost(r.Host) {
-		http.Error(w, "model server: ask by a loopback address, not as "+r.Host, http.StatusForbidden)
+	if s.serveLog(w, r) {
 		return true
+	}
+	if r.URL.Path != "/__health" || !askedLocally(w, r) {
+		return r.URL.Path == "/__health"
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if r.URL.Path == "/__log" {
-		entries, dropped, truncated := s.log.snapshot()
-		_, _ = w.Write(marshal(object{"requests": entries, "dropped": dropped, "truncatedBodies": truncated}))
-		return true
-	}
 	scripts := object{}
 	all := maps.Clone(s.named)
 	if s.main != nil {
@@ -165,15 +138,6 @@ func (s *Server) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 	}
 	_, _ = w.Write(marshal(object{"status": "ok", "scripts": scripts}))
 	return true
-}
-
-func loopbackHost(hostport string) bool {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = strings.Trim(hostport, "[]")
-	}
-	addr, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
 // scriptOf returns the id of the script that a request chooses, and the path without it.
@@ -205,35 +169,6 @@ func (s *Server) progressOf(id string) (*progress, error) {
 	default:
 		return nil, fmt.Errorf("model server: no script %q; there are: %s", id, known)
 	}
-}
-
-// readBody returns the decompressed body, or the status to refuse it with.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, err error) {
-	if r.Body == nil {
-		return nil, 0, nil
-	}
-	limited := io.Reader(http.MaxBytesReader(w, r.Body, s.limit))
-	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
-	case "", "identity":
-	case "gzip":
-		limited, err = gzip.NewReader(limited)
-	case "deflate":
-		limited, err = zlib.NewReader(limited)
-	default:
-		return nil, http.StatusUnsupportedMediaType, fmt.Errorf(
-			"model server: request body is compressed with %q; turn compression off in the client, or use gzip", encoding)
-	}
-	if err == nil {
-		body, err = io.ReadAll(io.LimitReader(limited, s.limit+1))
-	}
-	var tooLong *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLong), int64(len(body)) > s.limit:
-		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("model server: request body is over %d bytes", s.limit)
-	case err != nil:
-		return body, http.StatusBadRequest, fmt.Errorf("model server: read request body: %v", err)
-	}
-	return body, 0, nil
 }
 
 // route determines the kind of a request from its method and path.

@@ -236,7 +236,7 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 	case p.cancelled:
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " did not end the interrupted turn within " +
 			cmp.Or(p.spec.CancelWait, defaultCancelWait).String() + ": it is stopped"})
-		p.finishTurn(&turnOutcome{interrupted: true}, s)
+		p.finishTurn(&turnOutcome{Outcome: cliagent.Outcome{Reason: execution.TurnInterrupted}}, s)
 		p.dropQueue("the agent is stopped, because it did not answer an interrupt", s)
 		p.finish(s)
 	}

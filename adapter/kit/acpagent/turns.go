@@ -85,25 +85,25 @@ func (p *parser) turnEnded(c call, s *cliagent.Sink) {
 	result := p.v.Result
 	p.closeFlow(s)
 	p.countTurn(result, s)
-	out := &turnOutcome{stop: result.Get("stopReason").Str(), text: p.text}
+	stop := result.Get("stopReason").Str()
+	out := &turnOutcome{stop: stop, Outcome: cliagent.Outcome{Reason: execution.TurnCompleted, Text: p.text}}
 	switch {
-	case out.stop == stopCancelled || p.cancelled:
-		// An agent that was interrupted at its last word may report a normal end.
-		out.interrupted = out.stop == stopCancelled || out.stop != stopEnd
+	case p.cancelled && stop == stopEnd: // it was interrupted at its last word
+	case stop == stopCancelled || p.cancelled:
+		out.Reason = execution.TurnInterrupted
 	case p.failed != nil || p.fault != nil:
-		out.failure, out.text = cmp.Or(p.failed, p.fault), ""
-	case out.stop == stopRefusal:
-		out.failure = &failure{Failure: cliagent.Failure{Code: execution.CodeInvalidRequest, Message: cmp.Or(p.text, "the model refused to continue")}}
-	case out.stop == stopRequests:
-		out.limit = "the agent reached its own limit of model calls in a turn"
-	case out.stop == stopTokens:
-		out.limit = "the model reached its limit of output tokens"
+		out.fail(cmp.Or(p.failed, p.fault))
+	case stop == stopRefusal:
+		out.fail(&failure{Failure: cliagent.Failure{Code: execution.CodeInvalidRequest, Message: cmp.Or(p.text, "the model refused to continue")}})
+		out.Text = p.text
+	case limits[stop] != "":
+		out.Reason = execution.TurnLimitReached
 	case p.spec.FailedText != nil:
 		if code, failed := p.spec.FailedText(p.text, p.spent.Sub(p.before).Add(p.lastCall)); failed {
-			out.failure, out.text = &failure{Failure: cliagent.Failure{Code: code, Message: p.text}}, ""
+			out.fail(&failure{Failure: cliagent.Failure{Code: code, Message: p.text}})
 		}
 	}
-	p.endStep(s, out.failure == nil && !out.interrupted)
+	p.endStep(s, out.Failure == nil && out.Reason != execution.TurnInterrupted)
 	p.finishTurn(out, s)
 	p.goOn(s)
 }
@@ -122,10 +122,10 @@ func (p *parser) turnFailed(f *failure, s *cliagent.Sink) {
 		return
 	}
 	p.vague = nil
-	out := &turnOutcome{text: p.text, failure: f}
+	out := &turnOutcome{Outcome: cliagent.Outcome{Reason: execution.TurnFailed, Text: p.text, Failure: &f.Failure}}
 	if p.cancelled {
 		// Some agents report the cancelled model request as an error.
-		out.failure, out.interrupted = nil, true
+		out.Reason, out.Failure = execution.TurnInterrupted, nil
 	}
 	p.finishTurn(out, s)
 	p.goOn(s)
@@ -135,22 +135,16 @@ func (p *parser) turnFailed(f *failure, s *cliagent.Sink) {
 func (p *parser) finishTurn(out *turnOutcome, s *cliagent.Sink) {
 	p.closeFlow(s)
 	p.endSubs(s)
-	out.text = cmp.Or(out.text, p.textOf(out))
+	if out.Failure == nil { // the turn may state no text
+		out.Text = cmp.Or(out.Text, p.text)
+	}
 	p.withdraw("the turn is over", s)
-	p.endTools(out.interrupted, s)
+	p.endTools(out.Reason == execution.TurnInterrupted, s)
 	p.inStep = false
 	p.running, p.interrupt, p.cancelled = false, false, false
 	s.AlarmIn(0)
 	out.end(p.spec, p.agent, p.turns-1, s)
 	p.last = out
-}
-
-// textOf returns the last message of a turn whose outcome states none.
-func (p *parser) textOf(out *turnOutcome) string {
-	if out.failure != nil {
-		return ""
-	}
-	return p.text
 }
 
 // ensureStep starts a model call at its first sign, if the agent reports the ends of model calls.

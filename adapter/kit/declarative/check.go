@@ -56,6 +56,10 @@ func (c *checker) sorted() Faults {
 }
 
 func (c *checker) check(e *Entry) {
+	if e.IsAPI() {
+		c.api(e)
+		return
+	}
 	c.remote(e)
 	if e.IsRemote() {
 		c.program(e)

@@ -9,6 +9,7 @@ type Entry struct {
 	Command      []string          `json:"command"`
 	Prompt       string            `json:"prompt"`
 	Output       Output            `json:"output"`
+	API          *API              `json:"api"`
 	SSH          *SSH              `json:"ssh"`
 	Agent        string            `json:"agent"`
 	Directory    string            `json:"directory"`

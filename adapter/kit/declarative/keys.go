@@ -38,16 +38,17 @@ const (
 func Keys() *shape.Node { return keys() }
 
 var keys = sync.OnceValue(func() *shape.Node {
-	n := shape.ClosedOf("a command line agent, described without code",
+	n := shape.ClosedOf("an agent, described without code",
 		shape.Opt("displayName", shape.Text("name for people (absent: the agent's name)")),
 		shape.Opt("docs", shape.Named("address of the vendor's documentation", urlPattern)),
 		shape.Opt("command", wanted(arguments("program, then its arguments; no shell. The program is a name on PATH or an absolute path; in a project, "+
 			"also a path in the project. In an argument, {prompt}, {prompt_file} and {cwd} are replaced; the argument {options} stands for the "+
-			"arguments of options (absent: they come last). Required without ssh").AtLeastItems(1), `as in ["my-agent", "--print"]`)),
+			"arguments of options (absent: they come last). Required without ssh and api").AtLeastItems(1), `as in ["my-agent", "--print"]`)),
 		shape.Opt("prompt", shape.One("how the program gets the prompt: on standard input, as the file {prompt_file}, or as the argument {prompt}; "+
 			"acp has its own way", promptStdin, promptFile, promptArgument).Def(promptStdin)),
 		shape.Opt("output", outputNode()),
 		shape.Opt("options", optionsNode()),
+		shape.Opt("api", apiNode()),
 		shape.Opt("ssh", shape.ClosedOf("machine whose Drawbar runs the agent, instead of command; output.format is drawbar then",
 			shape.Must("host", shape.Named("host, user@host, or a name of the configuration of ssh", hostPattern)),
 			shape.Opt("port", shape.Within("port", 1, 65535)),

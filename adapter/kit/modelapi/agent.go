@@ -93,7 +93,7 @@ func (l *Live) Ask(ctx context.Context, question string) Answer {
 		id = l.r.question()
 		l.r.emit(execution.InputRequired{ID: id, Question: question, Source: execution.InputFromAgent})
 	})
-	d, answered := l.r.box.answer(ctx, id)
+	d, answered := l.r.box.Answer(ctx, id)
 	if !answered {
 		l.work.post(func() { l.r.unanswered(&waiting{execution.ContinuationClarification, id, l.call.ID, question}) })
 		return Answer{Error: "interrupted", open: true}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"mime"
 	"net/http"
@@ -100,6 +101,7 @@ func (r *run) once(ctx context.Context, reply *Reply) *failure {
 	if header == nil {
 		header = http.Header{}
 	}
+	maps.Copy(header, r.opened.Header)
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "text/event-stream")
 	header.Set("User-Agent", "drawbar")
@@ -158,14 +160,14 @@ func Malformed(data []byte) *Fault {
 
 // lost is the failure of a call without an answer.
 func (r *run) lost(err error) *failure {
-	f := &failure{limit: attempts, Failure: cliagent.Failure{Code: execution.CodeProvider, Message: r.clean(r.spec.Title + ": " + err.Error())}}
+	f := &failure{limit: attempts, Failure: cliagent.Failure{Code: execution.CodeProvider, Message: r.opened.Clean(r.spec.Title + ": " + err.Error())}}
 	switch {
 	case errors.Is(err, httpcall.ErrRedirect):
 		f.limit, f.Final = 0, true
-		f.Hint = "set the address that it redirects to, if you trust it: " + strings.Join(r.spec.BaseVars, ", ")
+		f.Hint = r.spec.AddressHint(r.call.Base, err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.limit = 2 // it may be restarting
-		f.Hint = "is it running at " + r.call.Base + "? Another address: " + strings.Join(r.spec.BaseVars, ", ")
+		f.Hint = r.spec.AddressHint(r.call.Base, err)
 	}
 	return f
 }
@@ -190,29 +192,20 @@ func (r *run) stated(fault Fault) *failure {
 	if code != execution.CodeAuth && code != execution.CodeRateLimited && contextFull(fault.Message) {
 		code = execution.CodeContextExceeded
 	}
-	message := r.clean(fault.Message)
+	message := r.opened.Clean(fault.Message)
 	if fault.Type != "" && !strings.Contains(message, fault.Type) {
 		message += " (" + fault.Type + ")"
 	}
 	f := &failure{after: fault.After, Failure: cliagent.Failure{Code: code, Message: message}}
 	switch code {
 	case execution.CodeAuth:
-		f.Hint = "is the key valid? " + r.spec.KeyPage
+		f.Hint = strings.TrimSpace("is the key valid? " + r.spec.KeyPage)
 	case execution.CodeRateLimited, execution.CodeProvider:
 		f.limit = attempts
 	case execution.CodeParse:
 		f.limit = malformed
 	}
 	return f
-}
-
-// clean removes the key from a text of the service.
-func (r *run) clean(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if r.call.Key == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, r.call.Key, "[REDACTED]")
 }
 
 // contextFull reports whether an error says that the prompt does not fit.

@@ -23,6 +23,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi/chat"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi/modelapitest"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -34,8 +35,8 @@ const key = "sk-planted-key"
 // backend is a model API at a URL. Its transport is the kit's own unless given.
 func backend(url string, transport http.RoundTripper) agent.Backend {
 	a := modelapi.New(modelapi.Spec{
-		Name: "fake", Title: "the fake API", Wire: chat.Wire{}, Base: "http://127.0.0.1:1", BaseVars: []string{"FAKE_URL"}, KeyVars: []string{"FAKE_KEY"},
-		KeyPage: "https://example.com/keys", Default: "fake-1", Capabilities: func(*execution.Capabilities) {},
+		Access: service.Access{Name: "fake", Title: "the fake API", Base: "http://127.0.0.1:1", BaseVars: []string{"FAKE_URL"}, KeyVars: []string{"FAKE_KEY"},
+			KeyPage: "https://example.com/keys"}, Wire: chat.Wire{}, Default: "fake-1", Capabilities: func(*execution.Capabilities) {},
 	}, modelapi.Options{Transport: transport, Environ: func() []string { return []string{"FAKE_URL=" + url, "FAKE_KEY=" + key} }})
 	return agent.Backend{Name: "fake", Adapter: a, DefaultModel: "fake-1"}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -49,7 +50,7 @@ func failed(word string, code execution.ErrorCode, format string, args ...any) *
 // stopped is the failure of a run whose context ended.
 func stopped(ctx context.Context) *outcome {
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errInterrupted):
+	case errors.Is(cause, service.ErrInterrupted):
 		return &outcome{reason: execution.TurnInterrupted, word: EndCancelled}
 	case errors.Is(cause, errElapsed):
 		return failed(EndElapsed, execution.CodeTimeout, "the time for the turn was over")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/adapter/kit/toolcall"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/httpcall"
@@ -29,11 +30,12 @@ type run struct {
 	yield  func(execution.Event, error) bool
 	over   bool // the consumer has stopped
 	cancel context.CancelFunc
-	box    *inbox
+	box    *service.Inbox
 	tools  adapter.ToolHost
 	hooks  adapter.HookHost
 	client *httpcall.Client
 	call   Call
+	opened service.Opened
 
 	offered []Tool // the caller's and the agent's
 	sink    *cliagent.Sink
@@ -42,6 +44,8 @@ type run struct {
 	finish  func() // of a sub-agent: reports to its run
 
 	session   string
+	log       *session // the file of the conversation; nil if it is not kept
+	unkept    error    // why not
 	turns     int
 	total     *execution.Usage // shared with sub-agents, as the next two
 	ids       map[string]bool  // of tool calls
@@ -76,16 +80,19 @@ func (a *Adapter) Run(ctx context.Context, agent Agent, req execution.Request, i
 func execute(ctx context.Context, a *Adapter, agent Agent, req execution.Request, in adapter.Inbox, yield func(execution.Event, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &run{spec: &a.spec, agent: agent, name: cmp.Or(agent.Name, a.spec.Name), req: req, yield: yield, cancel: cancel, ids: map[string]bool{},
-		client: httpcall.New(a.opts.Transport), box: newInbox(), total: &execution.Usage{}, asked: new(int)}
+		client: httpcall.New(a.opts.Transport), box: service.NewInbox(), total: &execution.Usage{}, asked: new(int)}
 	r.tools, _ = in.(adapter.ToolHost)
 	r.hooks, _ = in.(adapter.HookHost)
 	var reader sync.WaitGroup
-	reader.Go(func() { r.box.listen(ctx, in) })
+	reader.Go(func() { r.box.Listen(ctx, in) })
 	defer func() {
 		cancel()
 		reader.Wait()
 		if a.opts.Transport == nil {
 			r.client.Close()
+		}
+		if r.log != nil {
+			r.log.close()
 		}
 		if r.agent.Close != nil {
 			r.agent.Close()
@@ -96,13 +103,17 @@ func execute(ctx context.Context, a *Adapter, agent Agent, req execution.Request
 		r.emit(execution.Finished{Result: r.refused(err)})
 		return
 	}
-	r.emit(execution.SessionStart{SessionID: r.session, Model: r.agent.Prefix + r.call.Model, Cwd: req.Run.Cwd})
+	r.emit(execution.SessionStart{SessionID: r.session, Model: r.agent.Prefix + r.call.Model, Cwd: req.Run.Cwd, Resumed: r.session == req.Run.SessionID,
+		ForkedFrom: req.Run.ForkSessionID})
+	if r.unkept != nil {
+		r.notKept(r.unkept)
+	}
 	for _, b := range r.agent.Opening {
 		r.emit(b)
 	}
 	r.turn(ctx, first)
 	for !r.over && ctx.Err() == nil {
-		say, ok := r.box.next(ctx)
+		say, ok := r.box.Next(ctx)
 		if !ok {
 			break
 		}
@@ -134,21 +145,10 @@ func (r *run) flush() {
 
 // prepare checks what the request needs before anything is sent, and returns its message.
 func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Error) {
-	getenv := a.environ(r.req.Run)
-	base, err := a.base(getenv)
-	if err != nil {
+	var err *execution.Error
+	getenv := service.Environment(r.req.Run, a.opts.Environ())
+	if r.opened, err = a.spec.Open(getenv); err != nil {
 		return Message{}, err
-	}
-	key, _ := first(getenv, r.spec.KeyVars)
-	if key == "" && !r.spec.Keyless {
-		e := execution.Errorf(execution.CodeAuth, "%s needs a key", r.spec.Title)
-		e.Agent = r.spec.Name
-		return Message{}, e.WithHint("%s", a.keyHint())
-	}
-	if strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		e := execution.Errorf(execution.CodeAuth, "the key of %s contains a character that no header can have", r.spec.Title)
-		e.Agent = r.spec.Name
-		return Message{}, e.WithHint("%s", a.keyHint())
 	}
 	parts, failed := cliagent.ConvertAttachments(r.name, r.req.Message.Attachments, r.attachment)
 	if failed != nil {
@@ -164,9 +164,14 @@ func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Erro
 		}
 	}
 	replace, added := cliagent.Instructions(r.req)
-	system := strings.Join(nonEmpty(cmp.Or(replace, r.agent.System), r.agent.Documents, added), "\n\n")
-	r.session = cliagent.NewUUID()
-	r.call = Call{Base: base, Key: key, Model: cmp.Or(r.req.Run.Model, r.spec.Default), System: system, Run: r.req.Run}
+	system := strings.Join(service.NonEmpty(cmp.Or(replace, r.agent.System), r.agent.Documents, added), "\n\n")
+	r.call = Call{Base: r.opened.Base, Key: r.opened.Key, Model: cmp.Or(r.req.Run.Model, r.spec.Default), System: system, Run: r.req.Run}
+	if err := r.keep(getenv); err != nil {
+		return Message{}, err
+	}
+	if r.log != nil {
+		r.log.hide = r.opened.Key
+	}
 	if r.agent.Past != nil {
 		r.call.Messages = r.agent.Past.Messages
 	}
@@ -197,15 +202,6 @@ func (r *run) equip() {
 	}
 	r.sink, r.calls = cliagent.NewSink(false), toolcall.NewCalls(table, jsonscan.NewInterner(16))
 	r.calls.Cwd = r.req.Run.Cwd
-}
-
-func nonEmpty(list ...string) (kept []string) {
-	for _, s := range list {
-		if s != "" {
-			kept = append(kept, s)
-		}
-	}
-	return kept
 }
 
 // attachment converts an attachment of the request.

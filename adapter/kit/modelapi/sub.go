@@ -4,15 +4,16 @@ import (
 	"context"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/execution"
 )
 
 // sub returns the run of a sub-agent that a call started. Its conversation is its own; questions, usage and ids are shared.
 func (r *run) sub(call string, a Agent, w *work) *run {
 	c := &run{spec: r.spec, agent: a, name: r.name, req: r.req, cancel: r.cancel, box: r.box, tools: r.tools, hooks: r.hooks, client: r.client,
-		call: r.call, parent: call, total: r.total, ids: r.ids, asked: r.asked}
+		call: r.call, opened: r.opened, parent: call, total: r.total, ids: r.ids, asked: r.asked}
 	c.call.Run.OutputSchema = nil // the form of the agent's answer
-	c.call.Messages, c.call.System = nil, strings.Join(nonEmpty(a.System, a.Documents), "\n\n")
+	c.call.Messages, c.call.System = nil, strings.Join(service.NonEmpty(a.System, a.Documents), "\n\n")
 	c.equip()
 	c.yield = func(e execution.Event, _ error) (more bool) {
 		w.post(func() { r.send(e); more = !r.over })

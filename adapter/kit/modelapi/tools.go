@@ -205,7 +205,7 @@ func (r *run) ask(ctx context.Context, c Part, job Job, input json.RawMessage) (
 	id := r.question()
 	q := execution.ApprovalRequired{ID: id, Action: job.Ask, Detail: job.Detail, ToolName: c.Name, ToolCallID: c.ID, Input: input, Risk: risk}
 	r.emit(q)
-	d, answered := r.box.answer(ctx, id)
+	d, answered := r.box.Answer(ctx, id)
 	if !answered {
 		r.unanswered(&waiting{execution.ContinuationApproval, id, c.ID, job.Ask})
 		return d, &Answer{Error: "interrupted", open: true}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -21,8 +22,8 @@ type tally struct {
 func (r *run) turn(ctx context.Context, m Message) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r.box.begin(cancel)
-	defer r.box.begin(nil)
+	r.box.Begin(cancel)
+	defer r.box.Begin(nil)
 	if limit := r.agent.Limits.Elapsed; limit > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, limit, errElapsed)
@@ -38,6 +39,7 @@ func (r *run) turn(ctx context.Context, m Message) {
 	}
 	r.tally, r.waits = tally{}, nil
 	o := r.resume(ctx, m)
+	r.save("")
 	if o == nil {
 		o = r.answer(ctx)
 	}
@@ -51,6 +53,7 @@ func (r *run) turn(ctx context.Context, m Message) {
 		}
 		end.Error = o.failure.Result()
 	}
+	r.save(end.Reason)
 	r.emit(end)
 	r.turns++
 	r.last = o
@@ -132,6 +135,7 @@ func (r *run) answer(ctx context.Context) *outcome {
 			o = r.use(ctx, calls)
 		}
 		r.step(execution.StepEnd{TurnIndex: r.turns, StepIndex: step})
+		r.save("")
 		if o == nil && len(calls) == 0 {
 			o = r.judge(reply)
 		}
@@ -154,7 +158,7 @@ func (r *run) steer() {
 	if r.agent.Name == "" || r.parent != "" {
 		return
 	}
-	for _, say := range r.box.take() {
+	for _, say := range r.box.Take() {
 		r.emit(execution.InputTaken{ID: say.ID, Steered: true})
 		r.call.Messages.Say(false, Part{Kind: Text, Text: say.Text})
 	}
@@ -231,7 +235,7 @@ func (r *run) use(ctx context.Context, calls []Part) *outcome {
 	}
 	keep := results[:0:0]
 	for _, p := range results {
-		if !p.open || context.Cause(ctx) == errInterrupted { //nolint:errorlint // the cause is set as it is
+		if !p.open || context.Cause(ctx) == service.ErrInterrupted { //nolint:errorlint // the cause is set as it is
 			keep = append(keep, p)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package vendormodel is the one table of what vendors' models can do, whichever agent runs them. Windows, limits and prices
-// are an agent's own, because agents differ in them.
+// Package vendormodel is the one table of what vendors' models can do, whichever agent runs them, and of where vendors' APIs are.
+// Windows, limits and prices are an agent's own, because agents differ in them.
 //
 // The table has models whose abilities somebody published: OpenCode 1.18.33 contains them for most, Codex 0.169.0, Oh My Pi
 // 18.2.3 and Pi 0.87.1 agree where they state them. An ability that nobody published stays unknown.
@@ -15,6 +15,14 @@ import (
 
 // UpdatedOn is the date on which the models in this program were last compared with the agents.
 const UpdatedOn = "2026-11-23"
+
+// addresses are the roots of the vendors' APIs, as their documentation has them.
+var addresses = map[string]string{
+	"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1", "google": "https://generativelanguage.googleapis.com",
+}
+
+// Address returns the root of a vendor's own API, empty for a vendor that is not in the table.
+func Address(vendor string) string { return addresses[vendor] }
 
 // Families of abilities. Every model here streams text and calls tools.
 var (

@@ -40,6 +40,7 @@ const maxFile = 1 << 20
 type adding struct {
 	file, scope, prompt, output string
 	ssh, agent, directory       string
+	api, url, key, model        string
 	set                         []string
 	replace                     bool
 }
@@ -52,11 +53,13 @@ func newAdd(app *cli.App) *cobra.Command {
 
 In COMMAND, {prompt} and {prompt_file} are replaced by the prompt and by a file with it; without them the prompt is standard input.
 --set states any other key; drawbar agents schema lists the keys. Every fault is reported before anything is stored. Without NAME,
-the agent has the name of the file. With --ssh, the Drawbar of another machine runs the agent.`,
+the agent has the name of the file. With --ssh, the Drawbar of another machine runs the agent. With --api, it is a service: of
+models, or an agent of the Agent2Agent protocol.`,
 		Example: `  drawbar agents add mine -- my-agent --print
   drawbar agents add mine --set 'options.model=["--model","{model}"]' -- my-agent -p {prompt}
   drawbar agents add --file vendor.json
-  drawbar agents add box --ssh user@host --agent claude --directory /srv/repo`,
+  drawbar agents add box --ssh user@host --agent claude --directory /srv/repo
+  drawbar agents add studio --api chat --url http://127.0.0.1:1234/v1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, command := args, []string(nil)
 			if at := cmd.ArgsLenAtDash(); at >= 0 {
@@ -74,6 +77,10 @@ the agent has the name of the file. With --ssh, the Drawbar of another machine r
 	cmd.Flags().StringVar(&o.ssh, "ssh", "", "`HOST` or user@host whose Drawbar runs the agent, instead of COMMAND")
 	cmd.Flags().StringVar(&o.agent, "agent", "", "agent on that host")
 	cmd.Flags().StringVar(&o.directory, "directory", "", "working directory on that host (default: the home directory there)")
+	cmd.Flags().StringVar(&o.api, "api", "", "format of a service, instead of COMMAND: chat, responses, messages, generate-content or a2a")
+	cmd.Flags().StringVar(&o.url, "url", "", "address of the service")
+	cmd.Flags().StringVar(&o.key, "key", "", "`VARIABLE` with the key of the service")
+	cmd.Flags().StringVar(&o.model, "model", "", "model of runs that name none")
 	cmd.Flags().StringArrayVar(&o.set, "set", nil, "`KEY=VALUE` of the entry; VALUE is JSON, or else text (repeatable)")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace an agent of this name")
 	scopeFlag(app, cmd, &o.scope)
@@ -84,7 +91,7 @@ the agent has the name of the file. With --ssh, the Drawbar of another machine r
 func (o *adding) entry(app *cli.App, command []string) (text []byte, where string, err error) {
 	text, where = []byte("{}"), "command line"
 	switch {
-	case o.file == "" && len(command) == 0 && o.ssh == "":
+	case o.file == "" && len(command) == 0 && o.ssh == "" && o.api == "":
 		return nil, "", cli.Usage("agents add: no command is given").WithHint("drawbar agents add NAME -- COMMAND ARGS..., or drawbar agents add NAME --file FILE")
 	case o.file != "":
 		if text, where, err = readEntry(app, o.file); err != nil {
@@ -101,7 +108,8 @@ func (o *adding) entry(app *cli.App, command []string) (text []byte, where strin
 			o.prompt = way
 		}
 	}
-	for key, value := range map[string]string{"prompt": o.prompt, "output.format": o.output, "ssh.host": o.ssh, "agent": o.agent, "directory": o.directory} {
+	for key, value := range map[string]string{"prompt": o.prompt, "output.format": o.output, "ssh.host": o.ssh, "agent": o.agent, "directory": o.directory,
+		"api.format": o.api, "api.url": o.url, "api.key": o.key, "defaultModel": o.model} {
 		if path, perr := configfile.ParsePath(key); value != "" && err == nil {
 			err = errors.Join(perr, d.Set(path, value))
 		}
@@ -163,9 +171,11 @@ func (o *adding) add(ctx context.Context, app *cli.App, names, command []string)
 	if err := p.trust(ctx, name); err != nil {
 		return err
 	}
-	program := customagent.Resolved(p.agent(name, e)).Command[0]
-	if _, err := oshost.New(nil).LookPath(program); err != nil {
-		app.Warnf("the program of %s cannot be used yet: %v", name, err)
+	if !e.IsAPI() {
+		program := customagent.Resolved(p.agent(name, e)).Command[0]
+		if _, err := oshost.New(nil).LookPath(program); err != nil {
+			app.Warnf("the program of %s cannot be used yet: %v", name, err)
+		}
 	}
 	return app.Answer(map[string]any{"agent": name, "scope": p.scope, "file": p.path}, func() {
 		app.Notef("wrote agent %s to %s; try it: drawbar agents test %s", name, p.path, name)

@@ -1,7 +1,9 @@
-// Package model is "drawbar model": the scripted model server for tests of agents.
+// Package model is "drawbar model": model servers for tests of agents, which answer from a script or from a recording, and the
+// recorder.
 package model
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -17,7 +19,13 @@ import (
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "model"}
-	var script, addr, log string
+	cmd.AddCommand(newServe(app), newRecord(app), newReplay(app))
+	return cmd
+}
+
+func newServe(app *cli.App) *cobra.Command {
+	var script string
+	var at place
 	serve := &cobra.Command{
 		Use: "serve --script FILE", Short: "Answer Anthropic, OpenAI and Gemini requests from a script",
 		Long: `Answer model requests from a script: Anthropic Messages, OpenAI Responses and Chat Completions, and Gemini, with or without
@@ -27,7 +35,7 @@ GET /__log shows the requests it received.`,
   drawbar model serve --script script.json --addr 127.0.0.1:18080 &
   ANTHROPIC_BASE_URL=http://127.0.0.1:18080 ANTHROPIC_API_KEY=dummy drawbar run claude "say hello"`,
 		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if script == "" {
 				return cli.Usage("no script is given").WithHint("--script FILE; see drawbar model serve --help")
 			}
@@ -39,32 +47,53 @@ GET /__log shows the requests it received.`,
 			if err != nil {
 				return cli.Usage("--script %s: %v", script, err).WithHint("for the form of a script: drawbar model serve --help")
 			}
-			var w io.Writer
-			if log != "" {
-				f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-				if err != nil {
-					return cli.Usage("--log: %v", err)
-				}
-				defer func() { err = errors.Join(err, f.Close()) }()
-				w = f
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			server := modelserver.New(parsed, modelserver.Options{Log: w})
-			running, err := server.Listen(ctx, addr)
-			if err != nil {
-				return cli.Usage("%v", err)
-			}
-			if err := app.Answer(map[string]string{"url": running.URL()}, func() { app.Printf("%s\n", running.URL()) }); err != nil {
-				return errors.Join(err, running.Close())
-			}
-			<-ctx.Done()
-			return errors.Join(running.Close(), server.LogError())
+			return at.serve(cmd, app, func(log io.Writer) (listener, error) {
+				return modelserver.New(parsed, modelserver.Options{Log: log}), nil
+			})
 		},
 	}
 	serve.Flags().StringVar(&script, "script", "", "script file")
-	serve.Flags().StringVar(&addr, "addr", "127.0.0.1:0", "loopback address to listen on; port 0 picks a free one")
-	serve.Flags().StringVar(&log, "log", "", "file for received requests, appended as one JSON object a line")
-	cmd.AddCommand(serve)
-	return cmd
+	at.register(serve)
+	return serve
+}
+
+// place is where a server listens and logs.
+type place struct{ addr, log string }
+
+func (p *place) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.addr, "addr", "127.0.0.1:0", "loopback address to listen on; port 0 picks a free one")
+	cmd.Flags().StringVar(&p.log, "log", "", "file for received requests, appended as one JSON object a line")
+}
+
+// listener is a server that is ready to listen.
+type listener interface {
+	Listen(ctx context.Context, addr string) (*modelserver.Running, error)
+}
+
+// serve prints the address of a server and serves until the process is asked to end.
+func (p *place) serve(cmd *cobra.Command, app *cli.App, server func(log io.Writer) (listener, error)) (err error) {
+	var w io.Writer
+	if p.log != "" {
+		f, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return cli.Usage("--log: %v", err)
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		w = f
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	l, err := server(w)
+	if err != nil {
+		return err
+	}
+	running, err := l.Listen(ctx, p.addr)
+	if err != nil {
+		return cli.Usage("%v", err)
+	}
+	if err := app.Answer(map[string]string{"url": running.URL()}, func() { app.Printf("%s\n", running.URL()) }); err != nil {
+		return errors.Join(err, running.Close())
+	}
+	<-ctx.Done()
+	return running.Close()
 }

@@ -27,6 +27,8 @@ type options struct {
 	hooks       []string
 	hookTimeout time.Duration
 	trust       bool
+	record      string
+	replay      string
 }
 
 // New returns the command.
@@ -49,7 +51,12 @@ between its turns ends it. A run whose output is no longer read continues and st
 Permission questions are asked on the terminal; without one they are denied with a warning,
 unless --approve says otherwise.
 
---mcp reads {"mcpServers": {name: {command, args, env} or {type, url, headers}}}.`,
+--mcp reads {"mcpServers": {name: {command, args, env} or {type, url, headers}}}.
+
+--record adds what the agent did to a file of JSON lines, without secrets; --replay repeats it as if the agent ran, with the same
+output, usage, session and exit code, and needs no agent, key or network: for tests of scripts that run agents. The agent, the prompt and
+the options must be those of the recorded run; what differs is reported. Files are not changed by a replay, and it is not in the
+record of runs.`,
 		Example: `  drawbar run claude "fix the failing test"
   drawbar run codex --approve yolo --cwd ../service "upgrade the linter"
   git diff | drawbar run claude --system "You review patches." --json
@@ -65,11 +72,17 @@ unless --approve says otherwise.
 	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "run in the background and print the run id")
 	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to run at an event, for this run (repeatable; see drawbar hooks)")
 	cmd.Flags().DurationVar(&o.hookTimeout, "hook-timeout", agent.DefaultHookTimeout, "time limit for a hook command; the call is denied when it expires")
+	cmd.Flags().StringVar(&o.record, "record", "", "file to add the run to, for --replay")
+	cmd.Flags().StringVar(&o.replay, "replay", "", "file of a recorded run to repeat in place of the agent")
 	cli.TrustFlag(cmd, &o.trust)
 	return cmd
 }
 
 func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
+	if err := o.checkRecordings(cmd); err != nil {
+		return err
+	}
+	app.Record, app.Replay = o.record, o.replay
 	if len(args) > 0 {
 		app.SetDir(o.flags.Dir())
 		if err := app.TrustAgent(cmd.Context(), args[0], o.trust); err != nil {
@@ -120,6 +133,23 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	}
 	defer wait()
 	return Execute(cmd.Context(), app, client, req, opts)
+}
+
+// checkRecordings refuses what --record and --replay cannot do.
+func (o *options) checkRecordings(cmd *cobra.Command) error {
+	for _, name := range []string{"record", "replay"} {
+		switch {
+		case !cmd.Flags().Changed(name):
+		case cmd.Flags().Lookup(name).Value.String() == "":
+			return cli.Usage("--%s has no file", name).WithHint("--%s FILE", name)
+		case o.detach:
+			return cli.Usage("--%s and --detach contradict each other", name).WithHint("run in the foreground")
+		}
+	}
+	if o.record != "" && o.replay != "" {
+		return cli.Usage("--record and --replay contradict each other").WithHint("a replayed run is not recorded; use one of them")
+	}
+	return nil
 }
 
 // heldEvents is how many events may wait for the output before the agent has to wait.

@@ -13,7 +13,8 @@ type Report struct {
 	Git History `json:"git"`
 }
 
-// Verify compares a project's record with its chain and its repository. OK says that neither is broken.
+// Verify compares a project's record with its chain, its repository, and the proposals and reviews of its turns. OK says
+// that none is broken.
 func Verify(ctx context.Context, root string) (Report, error) {
 	var r Report
 	w, err := workspace.Open(ctx, root)
@@ -24,6 +25,11 @@ func Verify(ctx context.Context, root string) (Report, error) {
 	var h History
 	if err == nil {
 		h, err = Git(ctx, w, v)
+	}
+	if err == nil {
+		var more []Finding
+		more, err = derived(root, v)
+		h.Findings = append(h.Findings, more...)
 	}
 	if err != nil {
 		// The chain names an unreadable line; without a chain, the error is the only information.

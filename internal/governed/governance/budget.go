@@ -118,7 +118,7 @@ func Price(c *protocol.Config, model string, cost protocol.Cost) protocol.Cost {
 		return cost
 	}
 	if rate, ok := c.Budget.CostRates.Get(model); ok {
-		cost.USD = (float64(max(0, cost.InputTokens))*rate.InputPer1M + float64(max(0, cost.OutputTokens))*rate.OutputPer1M) / 1e6
+		cost.USD = rate.USD(cost.InputTokens, cost.OutputTokens)
 	}
 	return cost
 }

@@ -98,12 +98,13 @@ func guardConcurrency(run Run, role string) *Refused {
 	return nil
 }
 
-// guardTree requires a clean work tree, apart from exempt paths, for roles that write. Changes while other turns are
-// active are theirs.
+// guardTree requires a clean work tree, apart from exempt paths, for roles that may write files. Changes while other turns
+// are active are theirs.
 func guardTree(run Run, in AssignTurn) *Refused {
 	role := run.Config.Roles.At(in.Role)
 	b := in.Baseline
-	if in.AllowDirty || in.Worktree != "" || role.WriteAuthority == protocol.ReviewOnly || b.Kind != "git_worktree" || b.Clean ||
+	_, rt, _ := run.Config.RuntimeOf(in.Role)
+	if protocol.Remote(rt.Type) || in.AllowDirty || in.Worktree != "" || role.WriteAuthority == protocol.ReviewOnly || b.Kind != "git_worktree" || b.Clean ||
 		run.State.ActiveTurns.Len() > 0 {
 		return nil
 	}

@@ -224,6 +224,17 @@ type OperatorCommits struct {
 	Released []string
 }
 
+// DecideProposal is a person's decision on a proposal: applied, with the files, or rejected, with a reason. It may come
+// after the end of the run.
+type DecideProposal struct {
+	TurnID string
+	Status string
+	Files  []string
+	Reason string
+	Forced bool // although files had changed
+	By     protocol.Person
+}
+
 // RuleObjection is a person's ruling on an objection: acknowledged, resolved_by_human, or raised to reopen it.
 type RuleObjection struct {
 	ID        string

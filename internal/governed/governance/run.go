@@ -60,7 +60,7 @@ func (s *step) over(in Input) *Refused {
 		return nil
 	}
 	switch in := in.(type) {
-	case StartRun, Checkpointed:
+	case StartRun, Checkpointed, DecideProposal:
 		return nil
 	case AcceptTurn:
 		if r := s.acceptable(in.TurnID); r != nil && r.Code == CodeAlreadyAccepted {

@@ -45,6 +45,12 @@ func (l *Ledger) replay(j *journal, again bool) error {
 	type replacement struct{ temp, file string }
 	var ready []replacement
 	for _, step := range j.Files {
+		if step.Gone {
+			if err := l.drop(j, step); err != nil {
+				return err
+			}
+			continue
+		}
 		temp, err := l.replacement(j, step)
 		if err != nil {
 			return err
@@ -273,13 +279,8 @@ func (l *Ledger) replacement(j *journal, step fileStep) (temp string, err error)
 	if now != nil && bytes.Equal(now, step.Content) {
 		return "", nil
 	}
-	if now != nil && marker(now) != step.Before {
-		kept, err := l.keep(step.File, 0, now)
-		if err != nil {
-			return "", err
-		}
-		l.note(Note{What: "displaced", Path: step.File, Kept: kept, Transaction: j.TransactionID,
-			Message: fmt.Sprintf("%s was changed by another program after %s was interrupted; the transaction was completed, and the other version is kept", step.File, about(j))})
+	if err := l.keepOther(j, step, now); err != nil {
+		return "", err
 	}
 	if dir := path.Dir(step.File); dir != "." {
 		if err := l.disk.makeDir(dir); err != nil {
@@ -291,6 +292,40 @@ func (l *Ledger) replacement(j *journal, step fileStep) (temp string, err error)
 		return "", err
 	}
 	return temp, f.Close()
+}
+
+// keepOther keeps the content of a file that another program has written since the transaction was prepared.
+func (l *Ledger) keepOther(j *journal, step fileStep, now []byte) error {
+	if now == nil || marker(now) == step.Before {
+		return nil
+	}
+	kept, err := l.keep(step.File, 0, now)
+	if err != nil {
+		return err
+	}
+	l.note(Note{What: "displaced", Path: step.File, Kept: kept, Transaction: j.TransactionID,
+		Message: fmt.Sprintf("%s was changed by another program after %s was interrupted; the transaction was completed, and the other version is kept", step.File, about(j))})
+	return nil
+}
+
+// drop deletes a file. What is not a file any more stays.
+func (l *Ledger) drop(j *journal, step fileStep) error {
+	info, err := l.disk.root.Lstat(step.File)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
+	now, err := l.disk.read(step.File)
+	if err != nil {
+		return err
+	}
+	if err := l.keepOther(j, step, now); err != nil {
+		return err
+	}
+	if err := l.disk.root.Remove(step.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return failed("delete", l.disk.at(step.File), err)
+	}
+	l.disk.crash("delete " + step.File)
+	return nil
 }
 
 // keep saves displaced bytes under a name derived from their content, and returns that path.

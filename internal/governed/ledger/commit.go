@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -317,6 +318,18 @@ func (l *Ledger) addFiles(j *journal, tx *Tx, session, state []byte) error {
 		if err := add(file, tx.Files[file]); err != nil {
 			return err
 		}
+	}
+	for _, file := range tx.Delete {
+		if err := l.disk.local(file); err != nil {
+			return err
+		}
+		if strings.HasPrefix(file, protocol.Dir+"/") {
+			return execution.Errorf(execution.CodeInternal, "%s is part of the record and is not deleted", file)
+		}
+		if err := add(file, nil); err != nil {
+			return err
+		}
+		j.Files[len(j.Files)-1].Gone = true
 	}
 	if session != nil {
 		if err := add(protocol.SessionFile, session); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,6 +45,11 @@ func kinds(root string) map[string]func() Tx {
 			return Tx{Kind: "reject_turn", TurnID: turnID(2), Now: now, State: stateAt(4), Remove: []string{protocol.StagingDir + "/" + turnID(2)},
 				Files: map[string][]byte{protocol.RejectedDir + "/" + turnID(2) + "-attempt-1.json": []byte("{}")}}
 		},
+		"proposal": func() Tx {
+			return Tx{Kind: "proposal", TurnID: turnID(1), Now: now, State: stateAt(3), Ledger: []any{protocol.LedgerNote{Type: "proposal", TurnID: turnID(1)}},
+				Files:  map[string][]byte{"src/deep/new.txt": []byte("new\n"), "src/changed.txt": []byte("after\n"), protocol.ProposedDir + "/" + turnID(1) + "/APPLIED.json": []byte("{}\n")},
+				Delete: []string{userFile}}
+		},
 		"state": func() Tx { return Tx{Kind: "first_output", Now: now, State: stateAt(6)} },
 	}
 }
@@ -63,8 +69,61 @@ var template = sync.OnceValues(func() (map[string]string, error) {
 		return nil, err
 	}
 	accept(root, 2)
+	for _, name := range []string{userFile, "src/changed.txt"} {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("before\n"), 0o644)); err != nil {
+			return nil, err
+		}
+	}
 	return filesOf(root)
 })
+
+// userFile is a file of the user's in the template.
+const userFile = "src/old.txt"
+
+// TestDeletedFileThatChangedIsKept: what somebody writes between a crash and the recovery is not lost.
+func TestDeletedFileThatChangedIsKept(t *testing.T) {
+	t.Parallel()
+	whole := prepared(t)
+	for n := 0; ; n++ {
+		root := prepared(t)
+		if crashAt(t, root, n, func(l *Ledger) error { return l.Commit(context.Background(), kinds(whole)["proposal"]()) }) == "" {
+			t.Fatal("no point is between the journal and the deletion")
+		}
+		if !interrupted(t, root) {
+			continue
+		}
+		write(t, root, userFile, "precious\n")
+		l := open(t, root)
+		defer closeLedger(t, l)
+		if _, err := os.Stat(filepath.Join(root, userFile)); err == nil {
+			t.Error("the file is not deleted")
+		}
+		for _, note := range l.Notes() {
+			if note.What == "displaced" && note.Path == userFile {
+				if b, _ := os.ReadFile(filepath.Join(root, note.Kept)); string(b) == "precious\n" {
+					return
+				}
+			}
+		}
+		t.Fatalf("%+v", l.Notes())
+	}
+}
+
+// TestDeleteIsForFilesOfTheUser: no part of the record is deleted, and nothing outside the project.
+func TestDeleteIsForFilesOfTheUser(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{protocol.HistoryFile, protocol.Dir + "/archive/x", "../outside", "/etc/passwd", ""} {
+		root := prepared(t)
+		l := open(t, root)
+		tx := kinds(root)["proposal"]()
+		tx.Delete = []string{name}
+		if err := l.Commit(t.Context(), tx); err == nil {
+			t.Errorf("%q was deleted", name)
+		}
+		closeLedger(t, l)
+	}
+}
 
 // prepared is a project with one accepted turn and the files of the next.
 func prepared(t testing.TB) string {

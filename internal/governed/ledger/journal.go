@@ -51,11 +51,13 @@ type appendStep struct {
 	Content []byte `json:"content"`
 }
 
-// fileStep replaces a file. Before is the digest of the content until then; empty if there was no file.
+// fileStep replaces a file, or deletes it if Gone. Before is the digest of the content until then; empty if there was no
+// file.
 type fileStep struct {
 	File    string `json:"file"`
 	Before  string `json:"before,omitempty"`
 	Content []byte `json:"content"`
+	Gone    bool   `json:"gone,omitempty"`
 }
 
 // moveStep moves a file or a folder; a file at the destination is kept.

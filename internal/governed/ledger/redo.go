@@ -225,12 +225,13 @@ func (m *mark) add(j *journal) {
 }
 
 // done marks the last transaction of the log as carried out. Removals are flushed at once, because repeating one could remove a newer
-// file of the same name.
+// file of the same name; so are files of the user, who may have put back the older content on purpose.
 func (l *Ledger) done(j *journal) error {
 	r := &l.redo
 	r.pending = nil
 	r.mark.add(j)
-	removes := len(j.Remove) > 0 || slices.ContainsFunc(j.Moves, func(s moveStep) bool { return s.From == flatStaged })
+	ours := func(file string) bool { return protocol.Operational(file) || file == stateCopy }
+	removes := len(j.Remove) > 0 || slices.ContainsFunc(j.Files, func(s fileStep) bool { return !ours(s.File) }) || slices.ContainsFunc(j.Moves, func(s moveStep) bool { return s.From == flatStaged })
 	if l.disk.boot == "" || len(r.lost) > 0 || removes || r.mark.Count >= redoCount || r.size >= redoBytes {
 		return l.emptyLog()
 	}

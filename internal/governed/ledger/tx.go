@@ -23,6 +23,7 @@ type Tx struct {
 	Session       *protocol.Session
 
 	Files   map[string][]byte // other files, replaced as a whole; paths are relative to the root, with slashes
+	Delete  []string          // other files, deleted; a version that another program writes meanwhile is kept
 	Archive []string          // turns whose bundle and staged files move to the archive
 	Remove  []string          // files or folders to remove; paths as in Files
 

@@ -286,7 +286,7 @@ func (t *transaction) assign(ctx context.Context, o govern.StepOptions) (*job, *
 	id := newID("turn")
 	in, now := governance.AssignTurn{Role: role, TurnID: id}, t.e.now()
 	dir := t.e.root
-	if t.run.Config.Workspace == "worktree" {
+	if _, rt, _ := t.run.Config.RuntimeOf(role); t.run.Config.Workspace == "worktree" && !protocol.Remote(rt.Type) {
 		if dir, in.Baseline, err = t.work.Worktree(ctx, id); err != nil {
 			return nil, nil, err
 		}

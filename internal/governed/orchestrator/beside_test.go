@@ -230,7 +230,8 @@ func TestLivingWorkerOfAnotherProgramIsSeen(t *testing.T) {
 
 // TestRoleThatCannotRunIsRefusedWhenItsTurnComes: what comes before it runs, as five templates of the original need.
 func TestRoleThatCannotRunIsRefusedWhenItsTurnComes(t *testing.T) {
-	p := newProject(t, three(runtimeOf("pm"), runtimeOf("dev"), `{"type":"api_proxy","provider":"anthropic","model":"m","auth_env":"K"}`, ""))
+	p := newProject(t, strings.Replace(three(runtimeOf("pm"), runtimeOf("dev"), manualRuntime, `,"adapters":{"zeppelin":{"module":"./z.js"}}`),
+		`"write_authority":"review_only","runtime":"qa-rt"`, `"write_authority":"review_only","adapter":"zeppelin"`, 1))
 	p.step(govern.OutcomeAccepted)
 	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true}); err != nil {
 		t.Fatal(err)
@@ -238,7 +239,7 @@ func TestRoleThatCannotRunIsRefusedWhenItsTurnComes(t *testing.T) {
 	p.step(govern.OutcomeAccepted)
 	before := p.read(protocol.EventsFile)
 	_, err := p.engine().Step(t.Context(), govern.StepOptions{})
-	if err == nil || !strings.Contains(err.Error(), "role qa is next and needs a runtime of type api_proxy") || !strings.Contains(hint(err), "roles.qa.runtime") {
+	if err == nil || !strings.Contains(err.Error(), "role qa is next and needs a runtime of type zeppelin") || !strings.Contains(hint(err), "roles.qa.runtime") {
 		t.Fatalf("%v, try %s", err, hint(err))
 	}
 	if p.read(protocol.EventsFile) != before {

@@ -57,6 +57,9 @@ func (t *transaction) promptInput(turnID, root string, warnings []protocol.Advis
 	if in.Decisions, err = t.ledger.View().Decisions(""); err != nil {
 		return in, err
 	}
+	if in.Proposals, err = t.openProposals(); err != nil {
+		return in, err
+	}
 	told, err := project.Gather(t.e.root, root, &in)
 	for _, w := range told {
 		t.e.warn(w)

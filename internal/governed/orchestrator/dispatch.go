@@ -121,6 +121,9 @@ func (t *transaction) order(o govern.StepOptions, turn *protocol.Turn, rt protoc
 			t.e.note(govern.Notice{Kind: govern.NoticeOutput, TurnID: id, Role: turn.AssignedRole, Text: line})
 		},
 	}
+	if b := t.run.Config.Budget; b != nil {
+		d.Rates = b.CostRates
+	}
 	if t.run.Config.RunLoop != nil {
 		d.Loop = *t.run.Config.RunLoop
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/pid"
 	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -140,8 +141,7 @@ func (t *transaction) canRun(role string) error {
 	if !ok {
 		return nil // the dispatch reports what is missing
 	}
-	switch rt.Type {
-	case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
+	if slices.Contains(charter.RuntimeTypes(), rt.Type) {
 		return nil
 	}
 	return execution.Errorf(execution.CodeCapability, "role %s is next and needs a runtime of type %s, which is not supported yet", role, rt.Type).

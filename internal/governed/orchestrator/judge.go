@@ -98,6 +98,11 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	if not := notAccepted(t.effects); not != nil {
 		return t.held(ctx, id, *not, s)
 	}
+	derived, err := t.derive(id, valid.Result)
+	if err != nil {
+		t.run, t.effects = before, effects
+		return t.unacceptable(ctx, id, failure{code: claim.CodeMismatch, stage: protocol.StageArtifact, errors: []string{err.Error()}}, s.repair)
+	}
 	entry := t.entry(id)
 	payload := map[string]any{"turn_id": id, "role": turn.AssignedRole, "history_entry": entry, "next_status": t.state().Status}
 	out, err := t.runHooks(ctx, protocol.HookBeforeAcceptance, id, payload)
@@ -119,6 +124,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	if err := t.fulfil(turn); err != nil {
 		return govern.Report{}, err
 	}
+	t.writes(derived)
 	sha, err := t.commit(ctx, commitAccept, id, cp)
 	if errors.Is(err, ledger.ErrUnfinished) {
 		t.e.warn(err.Error())
@@ -245,6 +251,9 @@ func (t *transaction) acceptedReport(turn *protocol.Turn, entry *protocol.Histor
 	}
 	if t.state().Phase != entry.Phase {
 		rep.EnteredPhase = t.state().Phase
+	}
+	if entry.DerivedFiles.Len() > 0 {
+		rep.Artifact = protocol.Deref(entry.Artifact.Ref)
 	}
 	return rep
 }

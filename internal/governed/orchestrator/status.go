@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/governed/proposal"
 )
 
 // Status returns the current status of the run.
@@ -45,7 +46,7 @@ func (e *Local) Status(_ context.Context) (govern.Status, error) {
 	for _, w := range slices.Concat(p.Warnings, p.Prompts()) {
 		s.Warnings = append(s.Warnings, w.Field+": "+w.Message)
 	}
-	for _, note := range []string{v.Doubt, project.Waiting(project.Intents(e.root))} {
+	for _, note := range []string{v.Doubt, project.Waiting(project.Intents(e.root)), proposal.Waiting(e.root, v)} {
 		if note != "" {
 			s.Notes = append(s.Notes, note)
 		}

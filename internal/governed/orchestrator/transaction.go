@@ -38,6 +38,7 @@ type transaction struct {
 
 	rewritten map[string][]byte // files to replace with the next commit
 	removed   []string          // files to remove with it
+	deleted   []string          // files of the work tree to delete with it
 
 	noted   []string // changes of git's settings, recorded with the decision about the turn
 	telling string   // digest of the git settings that a block reports
@@ -231,7 +232,7 @@ func (t *transaction) commit(ctx context.Context, kind commitKind, turn string, 
 	now := t.e.now()
 	tx := ledger.Tx{Kind: string(kind), TurnID: turn, Now: now.Time, Files: map[string][]byte{}}
 	maps.Copy(tx.Files, t.rewritten)
-	tx.Remove = t.removed
+	tx.Remove, tx.Delete = t.removed, t.deleted
 	last, err := t.fill(&tx)
 	if err != nil {
 		return "", err
@@ -470,6 +471,7 @@ const (
 	commitApproveCompletion commitKind = "approve_completion"
 	commitDecline           commitKind = "decline"
 	commitObjection         commitKind = "objection"
+	commitProposal          commitKind = "proposal"
 	commitBlock             commitKind = "block"
 	commitUnblock           commitKind = "unblock"
 	commitResume            commitKind = "resume"

@@ -66,7 +66,9 @@ func Gather(root, work string, in *prompt.Input) ([]string, error) {
 	}
 	if last, ok := in.Reviewed(); ok {
 		in.Log = archivedLog(top, last.TurnID)
-		in.Proposal = proposal(top, last)
+		if in.Proposal = proposal(top, last); in.Proposal == nil && len(in.Proposals) > 0 {
+			in.Proposal = proposalIn(top, in.Proposals[len(in.Proposals)-1].Ref)
+		}
 	}
 	return warnings, nil
 }
@@ -272,12 +274,16 @@ func proposal(top *os.Root, last protocol.HistoryEntry) *prompt.Proposal {
 	if last.Artifact.Ref == nil {
 		return nil
 	}
-	ref := path.Clean(*last.Artifact.Ref)
+	return proposalIn(top, path.Clean(*last.Artifact.Ref))
+}
+
+// proposalIn reads the proposal in a folder.
+func proposalIn(top *os.Root, ref string) *prompt.Proposal {
 	if !strings.HasPrefix(ref, protocol.ProposedDir+"/") || !filepath.IsLocal(filepath.FromSlash(ref)) {
 		return nil
 	}
 	out := &prompt.Proposal{Ref: ref}
-	if f, _ := preview(top, ref+"/PROPOSAL.md"); f.Present {
+	if f, _ := preview(top, ref+"/"+protocol.ProposalFile); f.Present {
 		out.Summary = f.Text
 	}
 	for line := range strings.SplitSeq(out.Summary, "\n") {

@@ -1,6 +1,9 @@
 package project
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -9,6 +12,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
@@ -61,7 +65,7 @@ func (p *Project) item(place configfile.Path, dir, runs string, words ...string)
 
 func (p *Project) runtimeItem(id string, rt protocol.Runtime) trust.Item {
 	words := slices.Concat(rt.Command.List, rt.Args)
-	text := describe(rt, rt.Type, words, rt.Agent)
+	text := describe(rt, rt.Type, words, cmp.Or(rt.Agent, rt.URL, strings.TrimSpace(rt.Provider+" "+rt.Model)))
 	if rt.Command.String {
 		text = describe(rt, rt.Type, nil, strings.Join(words, " "))
 	}
@@ -114,11 +118,33 @@ func describe(v any, kind string, command []string, other string) string {
 		return text + "\n" + err.Error()
 	}
 	for key, value := range members.All() {
+		if key == "headers" {
+			value = masked(value)
+		}
 		if !slices.Contains([]string{"type", "command", "args", "name", "agent"}, key) {
 			text += "\n" + key + " " + string(value)
 		}
 	}
 	return text
+}
+
+// masked replaces the secrets in headers by digests: what is shown and kept must change with them, and not contain them.
+func masked(headers json.RawMessage) json.RawMessage {
+	var all protocol.Ordered[string]
+	if json.Unmarshal(headers, &all) != nil {
+		return headers
+	}
+	for name, value := range all.All() {
+		if secret.Name(name) && !strings.Contains(value, "${") {
+			sum := sha256.Sum256([]byte(value))
+			all.Set(name, "sha256:"+hex.EncodeToString(sum[:8]))
+		}
+	}
+	b, err := protocol.Marshal(all)
+	if err != nil {
+		return headers
+	}
+	return b
 }
 
 // covers reports whether a place is at or below a path.

@@ -115,3 +115,35 @@ func TestWritten(t *testing.T) {
 		}
 	}
 }
+
+// TestItemsOfServices: where a service is and which variable holds its key is part of what is trusted; secrets are not.
+func TestItemsOfServices(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	config := func(token string) string {
+		return `{"schema_version": "1.0", "project": {"id": "tale", "name": "Tale"},
+  "roles": {"qa": {"title": "QA", "mandate": "Doubt.", "write_authority": "review_only", "runtime": "api"}},
+  "runtimes": {
+    "api": {"type": "api_proxy", "provider": "openai", "model": "m", "auth_env": "K", "base_url": "https://api.test/x"},
+    "far": {"type": "remote_agent", "url": "https://far.test/turn", "headers": {"Authorization": "Bearer ` + token + `", "x-team": "blue"}, "timeout_ms": 5},
+    "tool": {"type": "mcp", "command": "node", "args": ["server.js"]}
+  },
+  "routing": {"qa": {"entry_role": "qa", "allowed_next_roles": ["qa", "human"]}}, "workflow_kit": {}}`
+	}
+	runs := func(token string) (all []string) {
+		place(t, root, "agentxchain.json", config(token))
+		for _, i := range load(t, root).Items() {
+			all = append(all, strings.ReplaceAll(i.Runs, "\n", "; "))
+		}
+		return all
+	}
+	got := runs("kk-secret-0123456789")
+	if len(got) != 3 || got[0] != `api_proxy: openai m; model "m"; provider "openai"; auth_env "K"; base_url "https://api.test/x"` ||
+		!strings.HasPrefix(got[1], `remote_agent: https://far.test/turn; url "https://far.test/turn"; headers {"Authorization":"sha256:`) ||
+		!strings.HasSuffix(got[1], `,"x-team":"blue"}; timeout_ms 5`) || strings.Contains(got[1], "kk-secret") || got[2] != "mcp: node server.js" {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+	if other := runs("kk-other-9876543210"); other[1] == got[1] {
+		t.Error("another token is not another item")
+	}
+}

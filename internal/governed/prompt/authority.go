@@ -32,7 +32,7 @@ func (in *Input) authority(d *doc) {
 func (in *Input) reviewer(d *doc) {
 	d.line("- You must not change product files.")
 	if in.remote() {
-		d.linef("- You cannot write files at all. Your accepted review is stored as %s.", code(protocol.ReviewsDir+"/"+in.TurnID+"-"+in.roleID()+"-review.md"))
+		d.linef("- You cannot write files at all. Your accepted review is stored as %s.", code(protocol.ReviewFile(in.TurnID, in.roleID())))
 		d.line("- Leave `files_changed` empty; report your findings in `summary`, `decisions`, `objections` and `verification.evidence_summary`.")
 	} else {
 		d.linef("- You may write below %s and %s, and list those files in `files_changed`. Any other change makes the turn invalid.",
@@ -42,15 +42,18 @@ func (in *Input) reviewer(d *doc) {
 }
 
 func (in *Input) proposer(d *doc) {
-	if !in.remote() {
-		d.line("- You propose changes and do not commit them.")
-		d.line("- Set `artifact.type` to `patch` and list the files that it touches in `files_changed`.")
-		return
+	if in.remote() {
+		d.line("- You cannot write files.")
+	} else {
+		d.line("- You must not change files of the project.")
 	}
-	d.linef("- You cannot write files. Return every change in `proposed_changes`; it is stored below %s for review.", code(protocol.ProposedDir+"/"+in.TurnID+"/"))
+	d.linef("- Return every change in `proposed_changes`; it is stored below %s for review, and a person applies it.", code(protocol.ProposedDir+"/"+in.TurnID+"/"))
 	d.line("- Each entry has `path`, `action` (`create`, `modify` or `delete`) and, except for `delete`, the complete new `content`.")
 	d.line("- Paths are relative to the project and stay inside it.")
 	d.line("- Set `artifact.type` to `patch`, and list the same paths in `files_changed`.")
+	if !in.remote() {
+		return
+	}
 	d.line("- Only a turn that requests the end of the run may omit `proposed_changes`; its `artifact.type` is `review`.")
 }
 

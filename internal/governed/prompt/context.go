@@ -23,6 +23,7 @@ func Context(in Input) string {
 	in.capabilities(d)
 	in.repoDecisions(d)
 	in.inherited(d)
+	in.openProposals(d)
 	in.lastTurn(d)
 	in.decisionHistory(d)
 	in.blockers(d)
@@ -141,6 +142,31 @@ func (in *Input) repoDecisions(d *doc) {
 			more = " (replaces " + inline(*r.Overrides) + ")"
 		}
 		d.linef("- **%s** (%s): %s%s", inline(r.ID), inline(r.Category), inline(r.Statement), more)
+	}
+	d.gap()
+}
+
+// openProposals lists the proposals that wait for a person, with their reviews.
+func (in *Input) openProposals(d *doc) {
+	if len(in.Proposals) == 0 {
+		return
+	}
+	d.para("## Open Proposals")
+	d.para("Proposed and not applied: the files of the project do not contain them yet. A person decides on each.")
+	for _, p := range in.Proposals[max(0, len(in.Proposals)-maxProposals):] {
+		d.linef("- **%s** by %s: %s", code(p.Ref), inline(p.Role), inline(p.Summary))
+		files, more := p.Files, ""
+		if len(files) > maxFilesListed {
+			files, more = files[:maxFilesListed], " and more"
+		}
+		d.linef("  - Files: %s%s", codes(files), more)
+		for _, r := range p.Reviews {
+			at := ""
+			if r.Ref != "" {
+				at = " (" + code(r.Ref) + ")"
+			}
+			d.linef("  - Reviewed by %s: %s%s", inline(r.Role), inline(r.Summary), at)
+		}
 	}
 	d.gap()
 }

@@ -33,7 +33,9 @@ type Input struct {
 	Files map[string]File
 	// Log is the end of the last accepted turn's log, from its archived bundle.
 	Log *Log
-	// Proposal is that of the last accepted turn.
+	// Proposals are those that nobody has decided, oldest first.
+	Proposals []OpenProposal
+	// Proposal is that of the last accepted turn, or else the newest of Proposals, for a reviewer.
 	Proposal *Proposal
 }
 
@@ -51,6 +53,16 @@ type Log struct {
 	Lines []string
 	Total int // lines in the whole log
 }
+
+// OpenProposal is a proposal that nobody has decided.
+type OpenProposal struct {
+	TurnID, Role, Ref, Summary string
+	Files                      []string // not applied yet
+	Reviews                    []ProposalReview
+}
+
+// ProposalReview is a review by a turn after the proposal.
+type ProposalReview struct{ TurnID, Role, Summary, Ref string }
 
 // Proposal is what a turn proposed instead of writing it.
 type Proposal struct {
@@ -75,6 +87,7 @@ const (
 	MaxProposalLines = 80
 	MaxDecisions     = 50
 	maxObjections    = 50
+	maxProposals     = 20
 	maxFilesListed   = 200
 	maxLineRunes     = 2000
 	maxInlineRunes   = 4000
@@ -163,17 +176,14 @@ func (in *Input) last() *protocol.HistoryEntry {
 	return nil
 }
 
-// reads reports whether the role gets previews of files: a reviewer does, because it may be unable to open them.
-func (in *Input) reads() bool { return in.role().WriteAuthority == protocol.ReviewOnly }
+// reads reports whether the role gets previews of files: a reviewer does, and who proposes from afar, because they may be
+// unable to open them.
+func (in *Input) reads() bool { return in.role().WriteAuthority == protocol.ReviewOnly || in.remote() }
 
 // remote reports whether the runtime cannot write files of the workspace, so that its result is answered and not staged
 // by it.
 func (in *Input) remote() bool {
-	switch in.runtime().Type {
-	case protocol.RuntimeAPIProxy, protocol.RuntimeRemoteAgent:
-		return true
-	}
-	return false
+	return protocol.Remote(in.runtime().Type)
 }
 
 // answers reports whether the result is the agent's answer, which the orchestrator stages, instead of a file.

@@ -61,7 +61,7 @@ func (in *Input) template() string {
 		ref := "git:dirty"
 		r.Artifact = protocol.ResultArtifact{Type: protocol.ArtifactWorkspace, Ref: &ref}
 	}
-	if a == protocol.Proposed && in.remote() {
+	if a == protocol.Proposed {
 		content := "<complete content of the file>"
 		r.ProposedChanges = []protocol.ProposedChange{{Path: "<path/of/a/changed/file>", Action: "modify", Content: &content}}
 	}

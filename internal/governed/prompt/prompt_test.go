@@ -41,6 +41,8 @@ func everything(t *testing.T) Input {
 	turn.DelegationReview = json.RawMessage(`{"parent_turn_id":"turn_p","parent_role":"dev","results":[{"delegation_id":"del-001","child_turn_id":"turn_c","to_role":"qa",
 		"status":"completed","summary":"Done.","files_changed":["x.go"],"satisfied_decision_ids":["DEC-101"],"missing_decision_ids":["DEC-102"]}]}`)
 	in.RolePrompt = "You are {{role_title}} in {{phase}}.\n"
+	in.Proposals = []OpenProposal{{TurnID: "turn_q", Role: "arch", Ref: ".agentxchain/proposed/turn_q", Summary: "Split the cart\nin two.", Files: []string{"src/a.go", "src/b.go"},
+		Reviews: []ProposalReview{{TurnID: "turn_r", Role: "qa", Summary: "b.go has no test", Ref: ".agentxchain/reviews/turn_r-qa-review.md"}, {TurnID: "turn_s", Role: "pm", Summary: "fine"}}}}
 	in.Config.WorkflowKit.Phases.Set("implementation", protocol.KitPhase{Artifacts: []protocol.Artifact{
 		{Path: ".planning/IMPLEMENTATION_NOTES.md", Semantics: "implementation_notes"}}})
 	return in
@@ -90,7 +92,7 @@ func TestPromptParts(t *testing.T) {
 		{"reviewer without hands", "rev", "qa", none, "stored as `.agentxchain/reviews/turn_now-rev-review.md`"},
 		{"writer", "dev", "implementation", none, "You may change product files."},
 		{"proposer", "arch", "implementation", none, "Return every change in `proposed_changes`; it is stored below `.agentxchain/proposed/turn_now/`"},
-		{"proposer with hands", "arch", "implementation", func(in *Input) { in.now().RuntimeID = "cli" }, "You propose changes and do not commit them."},
+		{"proposer with hands", "arch", "implementation", func(in *Input) { in.now().RuntimeID = "cli" }, "You must not change files of the project.\n- Return every change in `proposed_changes`"},
 		{"code required", "dev", "implementation", none, "### Implementation Phase: Code Required"},
 		{"kit by entry role", "dev", "implementation", none, "are responsible for producing these artifacts of phase `implementation`:\n\n- `.planning/IMPLEMENTATION_NOTES.md`: required, MISSING; needs the sections Changes and Verification"},
 		{"kit by owner", "arch", "implementation", none, "- `docs/api.md`: optional, MISSING; needs the sections `Calls`, `Errors`, each with its own text"},

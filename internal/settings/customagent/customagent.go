@@ -52,6 +52,10 @@ func Load(cfg *config.Config, store trust.Store) catalog.Declared {
 			find.remotes[a.Name] = remote(a)
 			continue
 		}
+		if a.Entry.IsAPI() {
+			d.Agents = append(d.Agents, hosted(a))
+			continue
+		}
 		d.Agents = append(d.Agents, declarative.Describe(a.Name, Resolved(a)))
 	}
 	return d
@@ -127,6 +131,9 @@ func Check(a config.CustomAgent) error {
 		return fault("has the name of a built-in agent").
 			WithHint("give it another name: drawbar agents export %s > FILE, then drawbar agents add OTHER --file FILE and drawbar agents remove %s", a.Name, a.Name)
 	}
+	if a.Entry.IsAPI() {
+		return nil
+	}
 	program := a.Entry.Command[0]
 	relative := strings.ContainsAny(program, `/\`) && !filepath.IsAbs(program)
 	switch {
@@ -160,6 +167,9 @@ func same(a, b string) bool {
 // Resolved returns the entry with the absolute path of a program of the project.
 func Resolved(a config.CustomAgent) declarative.Entry {
 	e := a.Entry
+	if e.IsAPI() {
+		return e
+	}
 	if program := e.Command[0]; a.Root != "" && strings.ContainsAny(program, `/\`) && !filepath.IsAbs(program) {
 		e.Command = append([]string{filepath.Join(a.Root, filepath.FromSlash(program))}, e.Command[1:]...)
 	}
@@ -170,8 +180,11 @@ func Resolved(a config.CustomAgent) declarative.Entry {
 // for the user's own agent a program that lies in the project.
 func Items(cfg *config.Config, a config.CustomAgent) (root string, items []trust.Item) {
 	root = cfg.Dirs().Root
-	program := a.Entry.Command[0]
 	if a.Scope != config.ScopeProject {
+		if a.Entry.IsAPI() {
+			return root, nil
+		}
+		program := a.Entry.Command[0]
 		if rel, err := filepath.Rel(root, program); !cfg.Dirs().Found || !filepath.IsAbs(program) || err != nil || !filepath.IsLocal(rel) {
 			return root, nil
 		}

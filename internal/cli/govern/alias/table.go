@@ -41,7 +41,6 @@ func Commands() []Command {
 		{Old: "replay turn", Own: true},
 
 		{Old: "connector capabilities", Refused: "use drawbar agents matrix to see capabilities", Hint: "drawbar agents matrix"},
-		{Old: "proposal", Refused: "proposal commands are not supported", Hint: "give the role write_authority authoritative, and a runtime that may write"},
 		{Old: "intake handoff", Refused: "a run governs one repository, and there is no coordinator to hand intents to", Hint: "drawbar govern intake start --intent ID"},
 		{Old: "migrate-intents", Refused: "intents that belong to no run are archived when a run starts", Hint: "drawbar govern intake status"},
 		{Old: "multi", Refused: "a run governs one repository", Hint: "drawbar govern --cwd DIR step"},

@@ -154,6 +154,7 @@ func print(app *cli.App, r govern.Report) {
 	for _, w := range r.Warnings {
 		field(app, "warning", w)
 	}
+	field(app, "artifact", r.Artifact)
 	field(app, "commit", short(r.Commit))
 	where(app, r)
 }

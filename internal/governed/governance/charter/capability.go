@@ -25,7 +25,7 @@ func WritePath(a protocol.Authority, r protocol.Runtime) string {
 		return PathTool
 	}
 	local := r.Type == protocol.RuntimeManual || r.Type == protocol.RuntimeLocalCLI || r.Type == protocol.RuntimeAgent
-	remote := r.Type == protocol.RuntimeAPIProxy || r.Type == protocol.RuntimeRemoteAgent
+	remote := protocol.Remote(r.Type)
 	switch {
 	case a == protocol.Authoritative && local:
 		return PathDirect

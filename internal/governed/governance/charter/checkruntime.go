@@ -36,8 +36,7 @@ func (k *checker) runtimes() {
 			k.need(field, doc, "url", "the address of the agent")
 			k.address(shape.Path(field, "url"), doc.Get("url").Str())
 		}
-		if own := rt.Capabilities; own != nil && own.CanWriteFiles == "direct" &&
-			(rt.Type == protocol.RuntimeAPIProxy || rt.Type == protocol.RuntimeRemoteAgent) {
+		if own := rt.Capabilities; own != nil && own.CanWriteFiles == "direct" && protocol.Remote(rt.Type) {
 			k.warn(InvalidValue, shape.Path(field, "capabilities", "can_write_files"), "", "says direct, but %s writes no files here", rt.Type)
 		}
 	}
@@ -110,8 +109,7 @@ func (k *checker) apiProxy(field string, doc *shape.Value) {
 		}
 		window, ok := number(doc.Get("context_window_tokens"))
 		if !ok {
-			k.missing(shape.Path(field, "context_window_tokens"), "preflight_tokenization needs it")
-			return
+			window = 200_000
 		}
 		out, okOut := number(doc.Get("max_output_tokens"))
 		if !okOut {
@@ -149,7 +147,7 @@ func (k *checker) mcp(field string, doc *shape.Value) {
 	transport := doc.Get("transport").Str()
 	switch transport {
 	case "streamable_http":
-		refused = []string{"command", "args", "cwd"}
+		refused = []string{"command", "args", "cwd", "env"}
 		k.need(field, doc, "url", "the URL of the server")
 		k.address(shape.Path(field, "url"), doc.Get("url").Str())
 	case "", "stdio":

@@ -38,8 +38,8 @@ func runtimeNode() shape.Node {
 		key("startup_watchdog_ms", whole("local_cli, agent: as in run_loop, in milliseconds (absent: that of run_loop)", 1)),
 		key("startup_heartbeat_ms", whole("local_cli, agent: as in run_loop, in milliseconds (absent: that of run_loop)", 1)),
 		key("liveness_heartbeat_ms", whole("local_cli, agent: as in run_loop, in milliseconds (absent: that of run_loop)", 1)),
-		key("env", texts("local_cli, agent: additional variables; ${VAR} is replaced from the environment and never recorded")),
-		key("timeout_ms", whole("time limit of a turn (local_cli, agent) or a request (remote_agent) in milliseconds (absent: timeouts, else 1200000)", 1)),
+		key("env", texts("local_cli, agent, mcp over stdio: additional variables; ${VAR} is replaced from the environment and never recorded")),
+		key("timeout_ms", whole("time limit of a turn (manual, local_cli, agent, mcp) or a request (remote_agent: 120000 if absent) in milliseconds (absent: timeouts, else 1200000)", 1)),
 		key("agent", named("agent: an adapter of Drawbar, as in drawbar agents", agentPattern)),
 		key("model", str("agent, api_proxy: the model (absent: the agent's default; api_proxy requires it)")),
 		key("session", one("agent: whether conversations continue per role or start anew per turn", "role", "turn").Def("turn")),
@@ -56,7 +56,7 @@ func runtimeNode() shape.Node {
 		key("base_url", str("api_proxy: complete endpoint URL, instead of the provider's")),
 		key("max_output_tokens", whole("api_proxy: maximum length of an answer", 1).Def(4096)),
 		key("timeout_seconds", shape.Above("api_proxy: time limit of a request", 0).Def(120)),
-		key("context_window_tokens", whole("api_proxy: size of the model's context window", 1)),
+		key("context_window_tokens", whole("api_proxy: size of the model's context window, for preflight_tokenization", 1).Def(200000)),
 		key("retry_policy", *retryNode()),
 		key("preflight_tokenization", *preflightNode()),
 		key("transport", one("mcp: transport to the server", "stdio", "streamable_http").Def("stdio")),
@@ -83,7 +83,7 @@ func retryNode() *shape.Node {
 }
 
 func preflightNode() *shape.Node {
-	n := closed("api_proxy: token count before the request",
+	n := closed("api_proxy: whether the prompt's tokens are estimated before the request, and its context trimmed to fit",
 		key("enabled", flag("whether it is enabled")),
 		key("tokenizer", one("how", "provider_local")),
 		key("safety_margin_tokens", whole("tokens to keep free", 0).Def(2048)),
@@ -139,7 +139,7 @@ func keysOf(runtimeType string) []string {
 		return []string{"provider", "model", "auth_env", "base_url", "max_output_tokens", "timeout_seconds", "context_window_tokens",
 			"retry_policy", "preflight_tokenization"}
 	case protocol.RuntimeMCP:
-		return []string{"transport", "tool_name", "command", "args", "cwd", "url", "headers"}
+		return []string{"transport", "tool_name", "command", "args", "cwd", "url", "headers", "env", "timeout_ms"}
 	case protocol.RuntimeRemoteAgent:
 		return []string{"url", "headers", "timeout_ms"}
 	}

@@ -66,13 +66,15 @@ func splitRole(c *protocol.Config, id string, role protocol.Role) protocol.Role 
 }
 
 func sameRuntime(a, b protocol.Runtime) bool {
-	if (a.GraceMS == nil) != (b.GraceMS == nil) {
+	if (a.GraceMS == nil) != (b.GraceMS == nil) || !same(a.Temperature, b.Temperature) || !same(a.MaxRetries, b.MaxRetries) {
 		return false
 	}
 	x, errX := protocol.Marshal(a)
 	y, errY := protocol.Marshal(b)
 	return errX == nil && errY == nil && string(x) == string(y)
 }
+
+func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // runtimeOfAdapter is the runtime that corresponds to a first-edition role's settings. A custom adapter has its name as
 // type.
@@ -100,22 +102,20 @@ func runtimeOfAdapter(role protocol.Role) protocol.Runtime {
 			rt.PromptTransport = protocol.TransportStdin
 		}
 	case protocol.RuntimeAPIProxy:
-		s, _ := decodeRaw[protocol.Extra](role.AdapterConfig)
-		model, _ := decodeRaw[string](s.At("model"))
-		rt.Model = model
-		if ms, ok := decodeRaw[int](s.At("timeout_ms")); ok {
-			rt.TimeoutMS = &ms
-		}
-		for k, v := range s.All() {
-			switch k {
-			case "model", "timeout_ms":
-			case "api_key_env":
-				rt.Extra.Set("auth_env", v)
-			case "max_tokens":
-				rt.Extra.Set("max_output_tokens", v)
-			default:
-				rt.Extra.Set(k, v)
-			}
+		s, _ := decodeRaw[struct {
+			Provider    string   `json:"provider"`
+			Model       string   `json:"model"`
+			KeyVariable string   `json:"api_key_env"`
+			BaseURL     string   `json:"base_url"`
+			MaxTokens   *int     `json:"max_tokens"`
+			Timeout     *float64 `json:"timeout_ms"`
+			Temperature *float64 `json:"temperature"`
+			MaxRetries  *int     `json:"max_retries"`
+		}](role.AdapterConfig)
+		rt.Provider, rt.Model, rt.AuthEnv, rt.BaseURL, rt.MaxOutputTokens = s.Provider, s.Model, s.KeyVariable, s.BaseURL, s.MaxTokens
+		rt.Temperature, rt.MaxRetries = s.Temperature, s.MaxRetries
+		if s.Timeout != nil {
+			rt.TimeoutSeconds = new(*s.Timeout / 1000)
 		}
 	default:
 		if len(role.AdapterConfig) > 0 {

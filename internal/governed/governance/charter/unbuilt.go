@@ -1,6 +1,8 @@
 package charter
 
 import (
+	"slices"
+
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
@@ -40,24 +42,8 @@ func (f *findings) unbuiltRoles(c *protocol.Config) {
 				continue
 			}
 			seen[id] = true
-			role := c.Roles.At(id)
-			name, rt, ok := c.RuntimeOf(id)
-			if !ok {
-				continue
-			}
-			field := shape.Path("runtimes", name, "type")
-			if role.FirstEdition() {
-				field = shape.Path("roles", id, "adapter")
-			}
-			switch rt.Type {
-			case protocol.RuntimeManual, protocol.RuntimeLocalCLI, protocol.RuntimeAgent:
-			case protocol.RuntimeAPIProxy, protocol.RuntimeMCP, protocol.RuntimeRemoteAgent:
-				f.warn(NotBuilt, field, "use a runtime of type manual, local_cli or agent", "role %s needs %s, which is not supported yet: its turns are refused", id, rt.Type)
-			default:
-				f.warn(NotBuilt, field, "use manual or local_cli, or a runtime", "role %s needs the custom adapter %s, which is not supported yet: its turns are refused", id, rt.Type)
-			}
-			if role.WriteAuthority == protocol.Proposed {
-				f.warn(NotBuilt, shape.Path("roles", id, "write_authority"), "", "its proposals are recorded, but no command applies them yet")
+			if _, rt, ok := c.RuntimeOf(id); ok && !slices.Contains(RuntimeTypes(), rt.Type) {
+				f.warn(NotBuilt, shape.Path("roles", id, "adapter"), "use manual, local_cli or api_proxy, or a runtime", "role %s needs the custom adapter %s, which is not supported yet: its turns are refused", id, rt.Type)
 			}
 		}
 	}

@@ -217,7 +217,7 @@ func (c *comparison) reserve() {
 
 // remote reports whether the turn's agent has no access to the workspace.
 func (c *comparison) remote() bool {
-	return c.in.RuntimeType == protocol.RuntimeAPIProxy || c.in.RuntimeType == protocol.RuntimeRemoteAgent
+	return protocol.Remote(c.in.RuntimeType)
 }
 
 // fromAfar judges agents that cannot reach the files: what changed meanwhile is not theirs.

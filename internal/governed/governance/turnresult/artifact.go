@@ -1,6 +1,7 @@
 package turnresult
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,11 +128,11 @@ func (s *subject) implementation(f *faults, delivered []string) {
 func (s *subject) proposal(f *faults) {
 	changes, _ := items(s.get("proposed_changes"))
 	runtime := s.Config.Runtimes.At(filled(s.get("runtime_id"))).Type
-	if s.authority == protocol.Proposed && (runtime == protocol.RuntimeAPIProxy || runtime == protocol.RuntimeRemoteAgent) &&
-		s.completed() && len(changes) == 0 && !s.completion() {
+	if s.authority == protocol.Proposed && protocol.Remote(runtime) && s.completed() && len(changes) == 0 && !s.completion() {
 		f.add("missing_proposed_changes", "proposed_changes", "a completed turn on the runtime type "+runtime+" proposes no changes",
 			"the proposed files, each with path, action and content")
 	}
+	s.proposedPaths(f, changes)
 	for i, raw := range changes {
 		o, _ := members(raw)
 		field := shape.Item("proposed_changes", i)
@@ -146,6 +147,40 @@ func (s *subject) proposal(f *faults) {
 		}
 	}
 }
+
+// proposedPaths requires that each path is proposed once, is no folder of another, and is not a name that the proposal's
+// own files have.
+func (s *subject) proposedPaths(f *faults, changes []json.RawMessage) {
+	seen := map[string]bool{}
+	var folded []string
+	for i, raw := range changes {
+		o, _ := members(raw)
+		name, _ := text(o.At("path"))
+		clean, fault := LexicalPath(name)
+		if fault != nil {
+			folded = append(folded, "")
+			continue // already reported
+		}
+		fold := foldPath(clean)
+		field := shape.Item("proposed_changes", i) + ".path"
+		switch {
+		case seen[fold]:
+			f.add("duplicate_path", field, "is proposed twice: "+quoted(clean), "each file once")
+		case slices.Contains(proposalNames, fold):
+			f.add("reserved_path_violation", field, quoted(clean)+" is the name of one of the proposal's own files", "another name, or a folder")
+		}
+		seen[fold] = true
+		folded = append(folded, fold)
+	}
+	for i, name := range folded {
+		if name != "" && slices.ContainsFunc(folded, func(o string) bool { return strings.HasPrefix(o, name+"/") }) {
+			f.add("invalid_path", shape.Item("proposed_changes", i)+".path", "is proposed as a file and as a folder: "+name, "one of them")
+		}
+	}
+}
+
+// proposalNames are the folded names of the files that describe a proposal, in the folder that also has the proposed ones.
+var proposalNames = []string{strings.ToLower(protocol.ProposalFile), "source_snapshot.json", "applied.json", "rejected.json"}
 
 func cutList(names []string) []string {
 	if len(names) > 5 {

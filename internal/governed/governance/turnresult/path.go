@@ -66,6 +66,15 @@ func LexicalPath(p string) (clean string, fault *Fault) {
 	return clean, nil
 }
 
+// foldPath is a clean path as systems compare it that ignore case.
+func foldPath(clean string) string {
+	names := strings.Split(clean, "/")
+	for i, n := range names {
+		names[i] = foldName(n)
+	}
+	return strings.Join(names, "/")
+}
+
 // foldName is a file name as compared by systems that ignore case, trailing dots and spaces, streams and invisible
 // characters.
 func foldName(name string) string {

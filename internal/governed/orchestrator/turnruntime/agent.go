@@ -199,7 +199,7 @@ func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structur
 		req.Run.SessionID = d.Session
 	}
 	if structured {
-		req.Run.OutputSchema = ResultSchema()
+		req.Run.OutputSchema = ResultSchema(d.Role.WriteAuthority)
 	}
 	if mode == execution.ApprovalPrompt && d.Approve == nil {
 		// There is no person to ask: the first question ends the attempt, and the report shows it.
@@ -218,8 +218,8 @@ func (a *agentRuntime) run(ctx context.Context, j *job, o order, log *transcript
 		return res, err
 	}
 	j.attached(0)
-	startup := setting(0, j.d.Runtime.StartupWatchdogMS, j.d.Loop.StartupWatchdogMS)
-	stop := a.beat(j, startup, log, func() { run.Abort(errSilent) })
+	startup := setting(defaultStartup, j.d.Runtime.StartupWatchdogMS, j.d.Loop.StartupWatchdogMS)
+	stop := j.beat(startup, log, func() { run.Abort(errSilent) })
 	for e, err := range run.Events(context.WithoutCancel(ctx), 0) {
 		if err != nil {
 			break // events end early only when their context does, which this one does not

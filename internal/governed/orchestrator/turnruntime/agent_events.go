@@ -1,56 +1,9 @@
 package turnruntime
 
 import (
-	"sync"
-	"time"
-
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 )
-
-// beat reports progress at intervals, and calls silent if the agent gives no sign of life within startup; 0 waits
-// forever. stop ends it.
-func (a *agentRuntime) beat(j *job, startup time.Duration, log *transcript, silent func()) (stop func()) {
-	first := setting(defaultStartupBeat, j.d.Runtime.StartupHeartbeatMS, j.d.Loop.StartupHeartbeatMS)
-	later := setting(defaultLivenessBeat, j.d.Runtime.LivenessHeartbeatMS, j.d.Loop.LivenessHeartbeatMS)
-	if startup == 0 {
-		startup = defaultStartup
-	}
-	done := make(chan struct{})
-	var w sync.WaitGroup
-	w.Go(func() {
-		begun := a.deps.Now()
-		watchdog := time.NewTimer(startup)
-		defer watchdog.Stop()
-		beat := time.NewTimer(first)
-		defer beat.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-watchdog.C:
-				if j.lastSign().IsZero() {
-					log.note("stopping: no sign of life within %s", govern.Took(a.deps.Now().Sub(begun)))
-					j.abort(errSilent)
-					j.stage(govern.StageStopping)
-					silent()
-				}
-			case <-beat.C:
-				j.report()
-				log.flush()
-				if j.lastSign().IsZero() {
-					beat.Reset(first)
-				} else {
-					beat.Reset(later)
-				}
-			}
-		}
-	})
-	return func() {
-		close(done)
-		w.Wait()
-	}
-}
 
 // note processes an event of the agent: progress, evidence, and the facts of the job.
 func (a *agentRuntime) note(j *job, e execution.Event, log *transcript) {

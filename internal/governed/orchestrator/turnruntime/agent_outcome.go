@@ -172,8 +172,13 @@ func finalText(r ran) string {
 
 // answer stages the result that the agent answered with.
 func answer(r ran) ([]byte, error) {
+	return resultIn(structured(r.Result), finalText(r))
+}
+
+// resultIn is the turn result in the first of the texts that contains one, in the form of a file.
+func resultIn(texts ...string) ([]byte, error) {
 	var first error
-	for _, text := range []string{structured(r.Result), finalText(r)} {
+	for _, text := range texts {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}

@@ -131,6 +131,49 @@ func (j *job) aborted() error {
 	return j.cause
 }
 
+// beat reports progress at intervals, and calls silent if the worker gives no sign of life within startup; nil waits
+// forever. stop ends it.
+func (j *job) beat(startup time.Duration, log *transcript, silent func()) (stop func()) {
+	first := setting(defaultStartupBeat, j.d.Runtime.StartupHeartbeatMS, j.d.Loop.StartupHeartbeatMS)
+	later := setting(defaultLivenessBeat, j.d.Runtime.LivenessHeartbeatMS, j.d.Loop.LivenessHeartbeatMS)
+	done := make(chan struct{})
+	var w sync.WaitGroup
+	w.Go(func() {
+		begun := j.now()
+		watchdog := time.NewTimer(startup)
+		defer watchdog.Stop()
+		beat := time.NewTimer(first)
+		defer beat.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-watchdog.C:
+				if silent != nil && j.lastSign().IsZero() {
+					log.note("stopping: no sign of life within %s", govern.Took(j.now().Sub(begun)))
+					j.abort(errSilent)
+					j.stage(govern.StageStopping)
+					silent()
+				}
+			case <-beat.C:
+				j.report()
+				if log != nil {
+					log.flush()
+				}
+				if j.lastSign().IsZero() {
+					beat.Reset(first)
+				} else {
+					beat.Reset(later)
+				}
+			}
+		}
+	})
+	return func() {
+		close(done)
+		w.Wait()
+	}
+}
+
 // change updates the progress. tellChange reports it, because changes may come a thousand times a second.
 func (j *job) change(f func(*govern.Progress)) {
 	j.mu.Lock()

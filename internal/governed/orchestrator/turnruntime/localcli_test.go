@@ -183,7 +183,7 @@ func TestNotStarted(t *testing.T) {
 }
 
 func TestFor(t *testing.T) {
-	for _, typ := range []string{protocol.RuntimeAPIProxy, protocol.RuntimeMCP, protocol.RuntimeRemoteAgent, "zeppelin", ""} {
+	for _, typ := range []string{"zeppelin", ""} {
 		if rt, err := For(protocol.Runtime{Type: typ}, Deps{}); rt != nil || err == nil || !strings.Contains(err.Error(), typ) {
 			t.Errorf("%s: %v", typ, err)
 		}

@@ -29,7 +29,10 @@ const workerEnv = "DRAWBAR_TEST_WORKER"
 
 func TestMain(m *testing.M) {
 	process.MaybeKeeper()
-	if name := os.Getenv(workerEnv); name != "" {
+	if name := os.Getenv(workerEnv); strings.HasPrefix(name, "mcp ") {
+		asServer(name)
+		os.Exit(0)
+	} else if name != "" {
 		asWorker(name, os.Args[1:])
 		os.Exit(0)
 	}

@@ -2,17 +2,20 @@
 // reports how the work ended. It does not judge the turn's result.
 //
 // There is one Runtime for each kind of worker: manual (a person), local_cli (any program), agent (an agent with an
-// adapter).
+// adapter), api_proxy (a model behind an API), mcp (a tool of an MCP server), remote_agent (an agent's service).
 package turnruntime
 
 import (
 	"context"
 	"io"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -49,6 +52,8 @@ type Dispatch struct {
 	// Session is the role's conversation from an earlier Outcome; empty starts a new one.
 	Session   string
 	BudgetUSD *float64 // budget of the turn; nil is unlimited
+	// Rates are the prices of models that the project states.
+	Rates protocol.Ordered[protocol.CostRate]
 
 	// Requirements are the requirements of the phase's gate, in lines for a person.
 	Requirements []string
@@ -129,8 +134,9 @@ func ProcessName(root, turn string) string { return "turn " + turn + " of " + ro
 // Deps are the dependencies of runtimes. The zero value suffices for manual and local_cli.
 type Deps struct {
 	Agents govern.Agents
-	Start  process.Runner   // nil is process.Launch
-	Now    func() time.Time // nil is time.Now
+	Start  process.Runner    // nil is process.Launch
+	Now    func() time.Time  // nil is time.Now
+	HTTP   http.RoundTripper // of requests to services; nil is one of its own for each turn
 }
 
 // For returns the runtime of a declaration. The error says what is not supported.
@@ -151,11 +157,13 @@ func For(rt protocol.Runtime, deps Deps) (Runtime, error) {
 			return nil, execution.Errorf(execution.CodeInternal, "runtime type agent: no agent client is configured")
 		}
 		return &agentRuntime{deps}, nil
-	case protocol.RuntimeAPIProxy, protocol.RuntimeMCP, protocol.RuntimeRemoteAgent:
-		e := execution.Errorf(execution.CodeCapability, "the runtime type %s is not supported yet", rt.Type)
-		e.Capability = "runtimes.type." + rt.Type
-		return nil, e.WithHint("give the role a runtime of type manual, local_cli or agent in %s", protocol.ConfigFile)
+	case protocol.RuntimeAPIProxy:
+		return &apiProxy{deps}, nil
+	case protocol.RuntimeMCP:
+		return &mcpRuntime{deps}, nil
+	case protocol.RuntimeRemoteAgent:
+		return &remoteAgent{deps}, nil
 	}
 	return nil, execution.Errorf(execution.CodeConfig, "the runtime type %q is unknown", rt.Type).
-		WithHint("use manual, local_cli or agent in %s", protocol.ConfigFile)
+		WithHint("use %s in %s", strings.Join(charter.RuntimeTypes(), ", "), protocol.ConfigFile)
 }

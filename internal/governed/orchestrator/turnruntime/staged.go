@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
@@ -147,9 +148,40 @@ func (d Dispatch) put(data []byte) error {
 	return nil
 }
 
+func (d Dispatch) evidenceDir() string { return filepath.Join(d.BundleDir, "evidence") }
+
+// writeFile writes a file of a runtime's own, atomically.
+func writeFile(path string, data []byte) error {
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = atomicfile.Write(path, data, 0o600, true)
+	}
+	if err != nil {
+		return localError("write "+filepath.Base(path), err)
+	}
+	return nil
+}
+
+// writeJSON writes a JSON file of a runtime's own, without secrets.
+func writeJSON(path string, v any, redact *secret.Redactor) error {
+	data, err := protocol.MarshalFile(v)
+	if err != nil {
+		return localError("write "+filepath.Base(path), err)
+	}
+	return writeFile(path, redactJSON(redact, data))
+}
+
+// redactJSON removes secrets from what should be JSON, and may be anything.
+func redactJSON(redact *secret.Redactor, data []byte) []byte {
+	if !json.Valid(data) {
+		return redact.Bytes(data)
+	}
+	return redact.JSON(data, nil)
+}
+
 // evidence is the path of a new file in the bundle's folder evidence, which is created.
 func (d Dispatch) evidence(name, ext string) (string, error) {
-	dir := filepath.Join(d.BundleDir, "evidence")
+	dir := d.evidenceDir()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}

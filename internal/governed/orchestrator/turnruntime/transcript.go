@@ -41,7 +41,7 @@ type transcript struct {
 
 // openTranscript appends to the evidence file of the given name.
 func openTranscript(d Dispatch, name string, redact *secret.Redactor, now func() time.Time) (*transcript, error) {
-	dir := filepath.Join(d.BundleDir, "evidence")
+	dir := d.evidenceDir()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, localError("make the folder of the evidence", err)
 	}

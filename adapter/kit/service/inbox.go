@@ -1,4 +1,4 @@
-package modelapi
+package service
 
 import (
 	"context"
@@ -9,12 +9,12 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// errInterrupted is the cause that ends a turn's context.
-var errInterrupted = errors.New("the turn was interrupted")
+// ErrInterrupted is the cause that ends a turn's context.
+var ErrInterrupted = errors.New("the turn was interrupted")
 
-// inbox receives the run's commands on a goroutine of its own, so that an interrupt reaches a turn that waits for the service.
+// Inbox receives the run's commands on a goroutine of its own, so that an interrupt reaches a turn that waits for the service.
 // It is safe for concurrent use.
-type inbox struct {
+type Inbox struct {
 	mu        sync.Mutex    // guards the rest
 	changed   chan struct{} // closed and replaced by every change
 	messages  []execution.Say
@@ -23,12 +23,13 @@ type inbox struct {
 	interrupt context.CancelCauseFunc // of the running turn; nil between turns
 }
 
-func newInbox() *inbox {
-	return &inbox{changed: make(chan struct{}), answers: map[execution.QuestionID]execution.Decision{}}
+// NewInbox returns an empty inbox.
+func NewInbox() *Inbox {
+	return &Inbox{changed: make(chan struct{}), answers: map[execution.QuestionID]execution.Decision{}}
 }
 
-// listen receives commands until there are no more.
-func (b *inbox) listen(ctx context.Context, in adapter.Inbox) {
+// Listen receives commands until there are no more.
+func (b *Inbox) Listen(ctx context.Context, in adapter.Inbox) {
 	for {
 		cmd, err := in.Receive(ctx)
 		b.mu.Lock()
@@ -39,7 +40,7 @@ func (b *inbox) listen(ctx context.Context, in adapter.Inbox) {
 			b.answers[cmd.ID] = cmd.Decision
 		case execution.Interrupt:
 			if b.interrupt != nil {
-				b.interrupt(errInterrupted)
+				b.interrupt(ErrInterrupted)
 			}
 		case execution.EndInput:
 			b.ended = true
@@ -54,15 +55,15 @@ func (b *inbox) listen(ctx context.Context, in adapter.Inbox) {
 	}
 }
 
-// begin makes interrupt the way to end the running turn; nil ends the turn.
-func (b *inbox) begin(interrupt context.CancelCauseFunc) {
+// Begin makes interrupt the way to end the running turn; nil ends the turn.
+func (b *Inbox) Begin(interrupt context.CancelCauseFunc) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.interrupt = interrupt
 }
 
-// next waits for the next message; false if none will come.
-func (b *inbox) next(ctx context.Context) (execution.Say, bool) {
+// Next waits for the next message; false if none will come.
+func (b *Inbox) Next(ctx context.Context) (execution.Say, bool) {
 	for {
 		b.mu.Lock()
 		if len(b.messages) > 0 {
@@ -79,8 +80,8 @@ func (b *inbox) next(ctx context.Context) (execution.Say, bool) {
 	}
 }
 
-// take returns the messages that wait.
-func (b *inbox) take() []execution.Say {
+// Take returns the messages that wait.
+func (b *Inbox) Take() []execution.Say {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list := b.messages
@@ -88,8 +89,8 @@ func (b *inbox) take() []execution.Say {
 	return list
 }
 
-// answer waits for the answer to a question; false if the turn ends before it.
-func (b *inbox) answer(ctx context.Context, id execution.QuestionID) (execution.Decision, bool) {
+// Answer waits for the answer to a question; false if the turn ends before it.
+func (b *Inbox) Answer(ctx context.Context, id execution.QuestionID) (execution.Decision, bool) {
 	for {
 		b.mu.Lock()
 		d, ok := b.answers[id]

@@ -1,0 +1,420 @@
+package runrecording
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/execution/deltas"
+	"github.com/drawbar/drawbar/internal/base/jsontext"
+)
+
+// Replayer answers runs from a recording. It is safe for concurrent use.
+type Replayer struct {
+	path string
+
+	mu   sync.Mutex
+	list []*run
+}
+
+// Open reads a recording. The error has the line and the fault.
+func Open(path string) (*Replayer, error) {
+	list, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Replayer{path: path, list: list}, nil
+}
+
+// Replay is a recorded run that is replayed. It is safe for concurrent use.
+type Replay struct {
+	Version string // of the agent's program at the recording
+	path    string
+
+	mu    sync.Mutex
+	lines []recorded // those that are left
+}
+
+// Find returns the first recorded run that asks for the same and was not used yet, or the last one that asks for the same. The error
+// says what differs from the nearest one.
+func (p *Replayer) Find(a Asked) (*Replay, error) {
+	asked, err := a.json()
+	if err != nil {
+		return nil, err
+	}
+	cwd := a.Request.Run.Cwd
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var found, nearest *run
+	var diffs []jsontext.Difference
+	for _, r := range p.list {
+		list := r.compare(asked, cwd)
+		if len(list) == 0 {
+			if found = r; !r.used {
+				break
+			}
+			continue
+		}
+		if nearest == nil || distance(list) < distance(diffs) {
+			nearest, diffs = r, list
+		}
+	}
+	switch {
+	case found != nil:
+		found.used = true
+		lines, err := found.at(cwd)
+		return &Replay{Version: found.Version, path: p.path, lines: lines}, err
+	case nearest == nil:
+		return nil, fmt.Errorf("no run is recorded in %s", p.path)
+	}
+	return nil, fmt.Errorf("no recorded run is the same; the nearest one begins in line %d of %s; %s", nearest.line, p.path,
+		strings.Join(jsontext.Describe(diffs), "; "))
+}
+
+// distance is how much differs. A person who looks for a run remembers its prompt.
+func distance(list []jsontext.Difference) int {
+	n := len(list)
+	for _, d := range list {
+		if d.What == "message.text" {
+			n += 2
+		}
+	}
+	return n
+}
+
+// at returns the lines of a run as if it had been in another directory.
+func (r *run) at(cwd string) ([]recorded, error) {
+	if r.Cwd == cwd || r.Cwd == "" || cwd == "" {
+		return r.lines, nil
+	}
+	texts := make([]string, len(r.lines))
+	for i, l := range r.lines {
+		texts[i] = string(l.text)
+	}
+	texts = jsontext.RewriteStream(texts, func(text string) string { return jsontext.ReplacePath(text, r.Cwd, cwd) })
+	var moved runs
+	moved.list = []*run{{}}
+	for i, text := range texts {
+		if err := moved.add(i, []byte(text)); err != nil {
+			return nil, err
+		}
+	}
+	return moved.list[0].lines, nil
+}
+
+// next returns the next line that has the wanted member, and drops those before it; nil if there is none.
+func (p *Replay) next(wanted func(*recorded) bool) *recorded {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.lines {
+		if l := &p.lines[i]; wanted(l) {
+			p.lines = p.lines[i+1:]
+			return l
+		}
+	}
+	return nil
+}
+
+// SessionUsage answers as the session's file did (agent.Options).
+func (p *Replay) SessionUsage(string, string) execution.Usage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.lines {
+		switch l := &p.lines[i]; {
+		case l.Used != nil:
+			p.lines = p.lines[i+1:]
+			return l.Used.Usage
+		case l.Execution != nil: // of the next attempt
+			return execution.Usage{}
+		}
+	}
+	return execution.Usage{}
+}
+
+// SessionBefore returns the tokens that the session had used before the run, as recorded.
+func (p *Replay) SessionBefore() *execution.Usage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.lines {
+		if x := p.lines[i].Execution; x != nil {
+			return x.SessionUsage
+		}
+	}
+	return nil
+}
+
+// Adapter returns an adapter that declares what a declares, and executes what was recorded.
+func (p *Replay) Adapter(name string, a adapter.Adapter) adapter.Adapter {
+	return &replayAdapter{a, name, p}
+}
+
+type replayAdapter struct {
+	adapter.Adapter
+	name string
+	from *Replay
+}
+
+// Unwrap returns the adapter.
+func (a *replayAdapter) Unwrap() adapter.Adapter { return a.Adapter }
+
+// Execute yields what was recorded. It waits for the commands that were received, and calls tools and hooks again; where these answer
+// otherwise than at the recording the execution fails with what differs.
+func (a *replayAdapter) Execute(ctx context.Context, req execution.Request, in adapter.Inbox) iter.Seq2[execution.Event, error] {
+	return func(yield func(execution.Event, error) bool) {
+		begin := a.from.next(func(l *recorded) bool { return l.Execution != nil })
+		p := &player{ctx: ctx, req: req, in: in, yield: yield, ids: map[execution.InputID]execution.InputID{}, path: a.from.path}
+		switch {
+		case begin == nil:
+			p.fail(errors.New("the recorded run did not start an agent again"))
+			return
+		case begin.Execution.Agent != a.name:
+			p.fail(fmt.Errorf("the agent: recorded %q, received %q", begin.Execution.Agent, a.name))
+			return
+		}
+		for {
+			l := a.from.next(func(l *recorded) bool { return true })
+			if l == nil || l.Execution != nil || l.End != nil || l.Used != nil {
+				p.fail(errors.New("the recording of the execution has no result"))
+				return
+			}
+			over, err := p.play(l)
+			if err != nil {
+				p.fail(err)
+				return
+			}
+			if over {
+				return
+			}
+		}
+	}
+}
+
+// player replays one execution.
+type player struct {
+	ctx   context.Context //nolint:containedctx // of one call
+	req   execution.Request
+	in    adapter.Inbox
+	yield func(execution.Event, error) bool
+	path  string
+	texts deltas.Accumulator
+
+	received []execution.Command // and not needed yet
+	noSay    bool                // no more messages come
+	closed   bool                // no more commands come
+	owed     []sayLine           // messages that were received by then at the recording
+	ended    bool                // so was the end of the input
+	between  bool                // no turn is running
+	ids      map[execution.InputID]execution.InputID
+}
+
+// fail ends the execution.
+func (p *player) fail(err error) {
+	code := execution.CodeValidation
+	if p.ctx.Err() != nil {
+		code = execution.CodeAborted
+	}
+	p.yield(execution.Event{Body: execution.Finished{Result: execution.Result{Status: execution.StatusFailed,
+		Error: execution.NewResultError(code, fmt.Sprintf("replay of %s: %v", p.path, err))}}}, nil)
+}
+
+// play replays a line; over reports the end of the execution.
+func (p *player) play(l *recorded) (over bool, err error) {
+	switch {
+	case l.Event != nil:
+		return p.event(l.Event)
+	case l.Command != nil && l.Command.Answer != nil:
+		return false, p.answer(*l.Command.Answer)
+	case l.Command != nil && l.Command.Say != nil:
+		p.owed = append(p.owed, *l.Command.Say)
+	case l.Command != nil:
+		p.ended = true
+	case l.Tool != nil:
+		return false, p.tool(*l.Tool)
+	case l.Hook != nil:
+		return false, p.hook(*l.Hook)
+	}
+	return false, nil
+}
+
+func (p *player) event(text json.RawMessage) (over bool, err error) {
+	if len(p.ids) > 0 {
+		text = jsontext.Rewrite(text, func(s string) string {
+			if id, ok := p.ids[execution.InputID(s)]; ok {
+				return string(id)
+			}
+			return s
+		})
+	}
+	var e execution.Event
+	if err := json.Unmarshal(text, &e); err != nil {
+		return false, err
+	}
+	if err := p.await(e); err != nil {
+		return false, err
+	}
+	if b, ok := e.Body.(execution.InputTaken); ok && p.ids[b.ID] != "" {
+		b.ID = p.ids[b.ID]
+		e.Body = b
+	}
+	switch e.Body.(type) {
+	case execution.TurnEnd:
+		p.between = e.Parent == "" || p.between
+	case execution.TurnStart:
+		p.between = false
+	}
+	e = p.texts.Rebuild(e)
+	e.Time = time.Time{}
+	return !p.yield(e, nil) || e.Terminal(), nil
+}
+
+// await waits for the messages without which an event could not have come. At the recording they may have been received long before: a
+// caller that waits for an event before it says something must not be waited for.
+func (p *player) await(e execution.Event) error {
+	taken, isTaken := e.Body.(execution.InputTaken)
+	for len(p.owed) > 0 && !e.Terminal() && (p.between || isTaken && p.has(taken.ID)) {
+		say := p.owed[0]
+		p.owed = p.owed[1:]
+		if err := p.say(say); err != nil {
+			return err
+		}
+	}
+	for e.Terminal() && p.ended && !p.noSay && !p.closed {
+		if err := p.receive(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// has reports whether a message is owed.
+func (p *player) has(id execution.InputID) bool {
+	for _, s := range p.owed {
+		if s.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *player) say(recorded sayLine) error {
+	cmd, err := p.need(func(c execution.Command) bool { _, ok := c.(execution.Say); return ok }, &p.noSay)
+	if err != nil {
+		return fmt.Errorf("a message: recorded %.60q: %w", recorded.Text, err)
+	}
+	said, _ := cmd.(execution.Say)
+	p.ids[recorded.ID] = said.ID
+	return same("a message", recorded.Text, said.Text)
+}
+
+func (p *player) answer(recorded answerLine) error {
+	cmd, err := p.need(func(c execution.Command) bool {
+		a, ok := c.(execution.Answer)
+		return ok && a.ID == recorded.ID
+	}, &p.closed)
+	if err != nil {
+		return fmt.Errorf("the answer to question %s: %w", recorded.ID, err)
+	}
+	given, _ := cmd.(execution.Answer)
+	what := fmt.Sprintf("the answer to question %s", recorded.ID)
+	a, b := recorded.Decision, given.Decision
+	if err := same(what, fmt.Sprintf("approve %v", a.Approve), fmt.Sprintf("approve %v", b.Approve)); err != nil {
+		return err
+	}
+	if err := same(what, a.Text, b.Text); err != nil {
+		return err
+	}
+	return sameJSON(what, a.Input, b.Input)
+}
+
+func (p *player) tool(recorded toolLine) error {
+	host, ok := p.in.(adapter.ToolHost)
+	if !ok {
+		return fmt.Errorf("nobody runs tool %s, which was called", recorded.Call.Name)
+	}
+	res, err := host.CallTool(p.ctx, recorded.Call)
+	what := fmt.Sprintf("the result of tool %s", recorded.Call.Name)
+	if (err != nil) != (recorded.Failure != "") {
+		return fmt.Errorf("%s: recorded %q, received %v", what, recorded.Failure, err)
+	}
+	if err := same(what, recorded.Result.Error, res.Error); err != nil {
+		return err
+	}
+	return sameJSON(what, recorded.Result.Output, res.Output)
+}
+
+func (p *player) hook(recorded hookLine) error {
+	host, ok := p.in.(adapter.HookHost)
+	if !ok {
+		return fmt.Errorf("no hook decides on tool %s, as one did", recorded.Call.Data.ToolName)
+	}
+	call := recorded.Call
+	call.RunID, call.Time, call.Correlation = p.req.Run.RunID, time.Now().UTC(), p.req.Correlation()
+	res := host.DecideTool(p.ctx, call)
+	what := fmt.Sprintf("the hook's decision on tool %s", call.Data.ToolName)
+	if err := same(what, string(recorded.Result.Decision), string(res.Decision)); err != nil {
+		return err
+	}
+	return sameJSON(what, recorded.Result.ModifiedInput, res.ModifiedInput)
+}
+
+func same(what, recorded, received string) error {
+	if jsontext.Same(recorded, received) {
+		return nil
+	}
+	return errors.New(jsontext.Difference{What: what, Recorded: recorded, Received: received}.String())
+}
+
+func sameJSON(what string, recorded, received json.RawMessage) error {
+	if len(recorded) == 0 && len(received) == 0 {
+		return nil
+	}
+	keep := func(text string) string { return text }
+	if list := jsontext.Compare(what, recorded, received, keep, keep); len(list) > 0 {
+		return fmt.Errorf("%s: %s", what, strings.Join(jsontext.Describe(list), "; "))
+	}
+	return nil
+}
+
+// need returns the first command that is wanted, unless over becomes true.
+func (p *player) need(wanted func(execution.Command) bool, over *bool) (execution.Command, error) {
+	for {
+		for i, c := range p.received {
+			if wanted(c) {
+				p.received = append(p.received[:i:i], p.received[i+1:]...)
+				return c, nil
+			}
+		}
+		if *over {
+			return nil, errors.New("it did not come")
+		}
+		if err := p.receive(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// receive waits for a command. A replay has no use for interrupts and pauses.
+func (p *player) receive() error {
+	c, err := p.in.Receive(p.ctx)
+	switch {
+	case p.ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", p.ctx.Err(), context.Cause(p.ctx))
+	case err != nil:
+		p.noSay, p.closed = true, true
+		return nil
+	}
+	switch c.(type) {
+	case execution.Say, execution.Answer:
+		p.received = append(p.received, c)
+	case execution.EndInput:
+		p.noSay = true
+	}
+	return nil
+}
