@@ -58,6 +58,7 @@ type Options struct {
 
 // Adapter is the adapter of the harness. It is immutable and safe for concurrent use.
 type Adapter struct {
+	modelapi.Sessions
 	opts     Options
 	services func() []*modelapi.Adapter
 }
@@ -70,6 +71,8 @@ var (
 	_ adapter.AuthGuide       = (*Adapter)(nil)
 	_ adapter.ModelRedirector = (*Adapter)(nil)
 	_ adapter.ServiceUser     = (*Adapter)(nil)
+	_ adapter.SessionStore    = (*Adapter)(nil)
+	_ adapter.UsageLog        = (*Adapter)(nil)
 )
 
 // New returns the adapter.
@@ -83,7 +86,7 @@ func New(opts Options) *Adapter {
 	if opts.Runner == nil {
 		opts.Runner = process.Launch
 	}
-	return &Adapter{opts, sync.OnceValue(opts.Services)}
+	return &Adapter{modelapi.SessionsOf(name), opts, sync.OnceValue(opts.Services)}
 }
 
 // UseServices implements adapter.ServiceUser: the model APIs among the services are used.
@@ -122,11 +125,12 @@ func (a *Adapter) Capabilities() execution.Capabilities {
 		"its model is PROVIDER/MODEL, of any model API that is an agent here: drawbar run harness/PROVIDER/MODEL",
 		"files are confined to the working directory; commands are not, so the sandbox workspace-write is refused, and read-only has no commands",
 		"commands and MCP servers do not get the keys of model APIs",
-		"no session is kept: a result that waits or reached a limit has a continuation with the conversation",
+		"a conversation is a session in Drawbar's own state directory; a result that waits or reached a limit has a continuation with it",
 	}
 	g := &c.Agent
 	g.NativeTools, g.AgentsMD, g.Skills, g.SkillsFormat, g.SubagentDispatch, g.MaxTurns = true, true, true, "directory", true, true
 	g.ParallelToolCalls = false
+	g.CanResume, g.CanFork, g.SessionPersistence = true, true, "file"
 	g.MCP, g.MCPTransports = true, []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP}
 	g.SandboxModes = []execution.SandboxMode{execution.SandboxReadOnly, execution.SandboxNone}
 	g.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
@@ -150,7 +154,12 @@ func (a *Adapter) CapabilitiesFor(req execution.Request) execution.Capabilities 
 
 // Negotiate implements adapter.Negotiator: the provider must exist and take the request, and a continuation must be one of ours.
 func (a *Adapter) Negotiate(req execution.Request) []execution.Reason {
-	if req.Continuation != nil {
+	if req = resolved(req); req.Continuation != nil {
+		if req.Run.SessionID+req.Run.ForkSessionID != "" {
+			var r cliagent.Reasons
+			r.Add(execution.SeverityBlocking, "continuation", "the request has a continuation and a session: leave one out")
+			return r
+		}
 		if _, err := modelapi.ReadPast(req.Continuation); err != nil {
 			var r cliagent.Reasons
 			r.Add(execution.SeverityBlocking, "continuation", "%v", err)
@@ -216,8 +225,20 @@ func (a *Adapter) service(model string) (*modelapi.Adapter, string, *execution.E
 	return nil, "", execution.Errorf(execution.CodeValidation, "%q is not PROVIDER/MODEL, with PROVIDER one of %s", model, strings.Join(names, ", "))
 }
 
+// resolved returns a request whose continuation, if it names a session and has no conversation of its own, is that session.
+func resolved(req execution.Request) execution.Request {
+	if c := req.Continuation; c != nil && c.State["messages"] == nil {
+		id, _ := c.State["sessionId"].(string)
+		if given := req.Run.SessionID + req.Run.ForkSessionID; id != "" && (given == "" || given == id) { // agent sets it, too
+			req.Run.SessionID, req.Continuation = id, nil
+		}
+	}
+	return req
+}
+
 // Execute implements adapter.Adapter.
 func (a *Adapter) Execute(ctx context.Context, req execution.Request, in adapter.Inbox) iter.Seq2[execution.Event, error] {
+	req = resolved(req)
 	api, model, err := a.service(a.model(req))
 	if err != nil {
 		return refused(err)

@@ -79,7 +79,9 @@ func (r *run) compact(ctx context.Context) bool {
 		short.Say(false, request(last)...)
 	}
 	before := r.used
-	r.call.Messages, r.used = short, 0
+	if r.call.Messages, r.used = short, 0; r.log != nil {
+		r.log.has(nil) // the next record replaces all
+	}
 	r.emit(execution.ContextCompacted{Summary: summary, TokensSaved: max(0, before-reply.Usage.Output)})
 	return true
 }

@@ -83,13 +83,10 @@ type session struct {
 }
 
 // keep opens the file of the run's conversation and sets its id: a new one, or that of the session to continue, whose messages it
-// reads. A new session that cannot be written is not kept, which is no reason not to run.
+// reads; a continuation begins one with its messages. A new session that cannot be written is not kept, which is no reason not to run.
 func (r *run) keep(getenv func(string) string) *execution.Error {
 	o := r.req.Run
 	r.session = cliagent.NewUUID()
-	if r.agent.Name != "" { // an agent over the API has conversations of its own
-		return nil
-	}
 	dir, err := sessionsIn(r.name, getenv, homeOf(getenv))
 	from := o.SessionID + o.ForkSessionID
 	if from == "" {
@@ -97,7 +94,7 @@ func (r *run) keep(getenv func(string) string) *execution.Error {
 			return nil
 		}
 		if err == nil {
-			r.log, err = r.create(dir, "", nil)
+			r.log, err = r.create(dir, "", r.call.Messages)
 		}
 		if err != nil {
 			r.unkept = err
@@ -131,6 +128,7 @@ func (r *run) keep(getenv func(string) string) *execution.Error {
 	if err != nil {
 		return execution.Errorf(execution.CodeValidation, "session %s cannot be continued: %v", from, err).WithHint("fork it: --fork %s:%s", r.name, from)
 	}
+	s.hide = r.opened.Key
 	r.session, r.log, r.call.Messages = from, s, past
 	return nil
 }
@@ -157,7 +155,7 @@ func (r *run) create(dir, from string, past Conversation) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{file: f}
+	s := &session{file: f, hide: r.opened.Key}
 	if err = s.hold(path); err == nil {
 		err = s.append(record{Type: recordSession, Version: sessionVersion, ID: r.session, Agent: r.name, Cwd: r.req.Run.Cwd, ForkedFrom: from})
 	}
@@ -257,7 +255,10 @@ func (r *run) save(reason execution.TurnEndReason) {
 	used := r.total.Sub(s.used)
 	var err error
 	if from < len(c) || !used.IsZero() {
-		rec := record{Type: recordMessages, From: from, Messages: c[min(from, len(c)):], Model: r.model}
+		rec := record{Type: recordMessages, From: from, Messages: c[min(from, len(c)):]}
+		if r.model != "" {
+			rec.Model = r.agent.Prefix + r.model
+		}
 		if !used.IsZero() {
 			rec.Usage = &used
 		}

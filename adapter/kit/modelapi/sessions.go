@@ -16,13 +16,19 @@ import (
 )
 
 var (
-	_ adapter.SessionStore = (*Adapter)(nil)
-	_ adapter.UsageLog     = (*Adapter)(nil)
+	_ adapter.SessionStore = Sessions{}
+	_ adapter.UsageLog     = Sessions{}
 )
 
-// storeOf returns the sessions of an agent; see session.
-func storeOf(agent string) sessionfile.Store {
-	return sessionfile.New(sessionfile.Format{
+// Sessions are the conversations of an agent in Drawbar's own files, see session. It is for embedding.
+type Sessions struct {
+	sessionfile.Store
+	agent string
+}
+
+// SessionsOf returns the sessions of an agent.
+func SessionsOf(agent string) Sessions {
+	return Sessions{agent: agent, Store: sessionfile.New(sessionfile.Format{
 		Agent: agent,
 		Roots: func(h adapter.Host) []string { return rootsOf(agent, h) },
 		List: func(l *sessionfile.Lister) {
@@ -40,7 +46,7 @@ func storeOf(agent string) sessionfile.Store {
 		Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
 			return &decoder{b: b, c: c, read: map[int]int{}}
 		},
-	})
+	})}
 }
 
 func rootsOf(agent string, h adapter.Host) []string {
@@ -131,8 +137,8 @@ func (d *decoder) said(index, skip int, parts []Part, rec *record) {
 }
 
 // UsageStores implements adapter.UsageLog.
-func (a *Adapter) UsageStores(h adapter.Host) (stores []history.UsageStore) {
-	for _, root := range rootsOf(a.spec.Name, h) {
+func (s Sessions) UsageStores(h adapter.Host) (stores []history.UsageStore) {
+	for _, root := range rootsOf(s.agent, h) {
 		stores = append(stores, history.UsageStore{Root: root,
 			Match: func(rel string) bool { return !strings.Contains(rel, "/") && strings.HasSuffix(rel, sessionSuffix) },
 			Enter: func(string) bool { return false }})
@@ -141,11 +147,11 @@ func (a *Adapter) UsageStores(h adapter.Host) (stores []history.UsageStore) {
 }
 
 // UsageVersion implements adapter.UsageLog.
-func (*Adapter) UsageVersion() int { return 1 }
+func (Sessions) UsageVersion() int { return 1 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (a *Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
-	return usagescan.New(&usageLog{agent: a.spec.Name, session: strings.TrimSuffix(filepath.Base(f.Rel), sessionSuffix)})
+func (s Sessions) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
+	return usagescan.New(&usageLog{agent: s.agent, session: strings.TrimSuffix(filepath.Base(f.Rel), sessionSuffix)})
 }
 
 // usageLog reads the usage in a session's records.
