@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"os"
 	"slices"
@@ -74,6 +75,8 @@ var (
 	_ adapter.AuthGuide       = (*Adapter)(nil)
 	_ adapter.ModelRedirector = (*Adapter)(nil)
 	_ adapter.ServiceUser     = (*Adapter)(nil)
+	_ adapter.SessionStore    = (*Adapter)(nil)
+	_ adapter.UsageLog        = (*Adapter)(nil)
 )
 
 // New returns the adapter.
@@ -155,8 +158,15 @@ func (a *Adapter) CapabilitiesFor(req execution.Request) execution.Capabilities 
 
 // Negotiate implements adapter.Negotiator: the provider must exist and take the request, and a continuation must be one of ours.
 func (a *Adapter) Negotiate(req execution.Request) []execution.Reason {
-	if req.Continuation != nil {
-		if _, err := modelapi.ReadPast(req.Continuation); err != nil {
+	if c := req.Continuation; c != nil {
+		var err error
+		if hasPast(c) {
+			_, err = modelapi.ReadPast(c)
+		}
+		if id := req.Run.SessionID + req.Run.ForkSessionID; err == nil && id != "" && id != c.State["sessionId"] {
+			err = errors.New("the request has a continuation and another session: leave one out")
+		}
+		if err != nil {
 			var r cliagent.Reasons
 			r.Add(execution.SeverityBlocking, "continuation", "%v", err)
 			r[0].Code = execution.ReasonContinuationUnsupported
@@ -176,13 +186,16 @@ func (a *Adapter) Negotiate(req execution.Request) []execution.Reason {
 	return api.Negotiate(req)
 }
 
+// hasPast reports whether a continuation contains the conversation. One that does not names the session.
+func hasPast(c *execution.Continuation) bool { return c.State["messages"] != nil || c.State["sessionId"] == nil }
+
 // model returns the model of a request: its own, that of the conversation or session that it continues, or the default of the only provider
 // whose key is set.
 func (a *Adapter) model(req execution.Request) string {
 	switch {
 	case req.Run.Model != "":
 		return req.Run.Model
-	case req.Continuation != nil:
+	case req.Continuation != nil && hasPast(req.Continuation):
 		model, _ := req.Continuation.State["model"].(string)
 		return model
 	}

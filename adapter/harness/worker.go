@@ -36,7 +36,7 @@ func table(sub bool) *toolcall.Table {
 // open completes the agent of a request.
 func (w *worker) open(ctx context.Context, a *modelapi.Agent) *execution.Error {
 	run := w.req.Run
-	if w.req.Continuation != nil {
+	if w.req.Continuation != nil && hasPast(w.req.Continuation) {
 		past, err := modelapi.ReadPast(w.req.Continuation)
 		if err != nil {
 			return execution.Errorf(execution.CodeValidation, "%v", err)
@@ -71,7 +71,7 @@ func (w *worker) open(ctx context.Context, a *modelapi.Agent) *execution.Error {
 	tools := w.folder.Read()
 	if writes {
 		tools = append(tools, w.folder.Change()...)
-		tools = append(tools, codetool.Shell{Dir: dir, Env: env, Grace: cliagent.Grace(run, 0), Start: w.harness.opts.Runner}.Tool())
+		tools = append(tools, codetool.Shell{Dir: dir, Env: env, Run: string(run.RunID), Grace: cliagent.Grace(run, 0), Start: w.harness.opts.Runner}.Tool())
 	}
 	if len(run.MCPServers) > 0 {
 		if w.servers, err = mcpclient.Open(ctx, run.MCPServers, mcpclient.Options{Dir: dir, Env: env, Grace: cliagent.Grace(run, 0), Start: w.harness.opts.Runner}); err != nil {

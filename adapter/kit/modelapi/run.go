@@ -172,9 +172,6 @@ func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Erro
 	if err := r.keep(getenv); err != nil {
 		return Message{}, err
 	}
-	if r.log != nil {
-		r.log.hide = r.opened.Key
-	}
 	if r.agent.Past != nil {
 		r.call.Messages = r.agent.Past.Messages
 		r.save("")

@@ -2,7 +2,6 @@ package modelapi
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,9 +74,9 @@ var sessionID = lazy.Regexp(`^[0-9A-Za-z][0-9A-Za-z-]{0,99}$`)
 
 // session is the file of a run's conversation.
 type session struct {
-	file *os.File
-	lock *flock.Flock
-	hide string // the key of the API, which is in no file
+	file  *os.File
+	lock  *flock.Flock
+	clean func(text string) string // removes the keys of the API, which are in no file
 
 	messages, parts int  // of the conversation that are in the file: whole messages, and parts of the last of them
 	anew            bool // the conversation is written anew, because it is no longer what is in the file
@@ -85,7 +84,7 @@ type session struct {
 }
 
 // keep opens the file of the run's conversation and sets its id: a new one, or that of the session to continue, whose messages it
-// reads. A new session that cannot be written is not kept, which is no reason not to run.
+// reads; a continuation begins one with its messages. A new session that cannot be written is not kept, which is no reason not to run.
 func (r *run) keep(getenv func(string) string) *execution.Error {
 	o := r.req.Run
 	r.session = cliagent.NewUUID()
@@ -135,7 +134,7 @@ func (r *run) keep(getenv func(string) string) *execution.Error {
 		r.call.Messages = past
 		return nil
 	}
-	s, past, err := continueSession(path)
+	s, past, err := continueSession(path, r.opened.Clean)
 	if err != nil {
 		return execution.Errorf(execution.CodeValidation, "session %s cannot be continued: %v", from, err).WithHint("fork it: --fork %s:%s", r.name, from)
 	}
@@ -166,7 +165,7 @@ func (r *run) create(dir, from string, past Conversation) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{file: f}
+	s := &session{file: f, clean: r.opened.Clean}
 	if err = s.hold(path); err == nil {
 		err = s.append(record{Type: recordSession, Version: sessionVersion, ID: r.session, Agent: r.name, Cwd: r.req.Run.Cwd, ForkedFrom: from})
 	}
@@ -182,12 +181,12 @@ func (r *run) create(dir, from string, past Conversation) (*session, error) {
 }
 
 // continueSession opens the file of a session to add to it.
-func continueSession(path string) (*session, Conversation, error) {
+func continueSession(path string, clean func(string) string) (*session, Conversation, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &session{file: f}
+	s := &session{file: f, clean: clean}
 	if err := s.hold(path); err != nil {
 		s.close()
 		return nil, nil, err
@@ -234,9 +233,7 @@ func (s *session) append(rec record) error {
 	if err != nil {
 		return err
 	}
-	if len(s.hide) >= shortestKey {
-		line = bytes.ReplaceAll(line, []byte(s.hide), []byte("[REDACTED]"))
-	}
+	line = []byte(s.clean(string(line)))
 	n, err := s.file.Write(append(line, '\n'))
 	if err != nil && n > 0 {
 		if info, failed := s.file.Stat(); failed == nil {
