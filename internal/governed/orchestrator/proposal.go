@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -52,6 +54,26 @@ func (t *transaction) writes(d *proposal.Derived) {
 // proposals are those of the project.
 func (t *transaction) proposals() ([]proposal.Proposal, error) {
 	return proposal.Of(t.e.root, t.ledger.View())
+}
+
+// proposes fills in the actions of what a person proposes.
+func (t *transaction) proposes(turn *protocol.Turn, authority protocol.Authority, changes []protocol.ProposedChange) error {
+	if len(changes) > 0 && authority != protocol.Proposed {
+		return execution.Errorf(execution.CodeValidation, "role %s is %s: only a role with write_authority proposed submits proposals", turn.AssignedRole, authority).
+			WithHint("change the files in %s, and submit without --propose", t.workRoot(turn.TurnID))
+	}
+	for i, c := range changes {
+		info, err := os.Lstat(filepath.Join(t.workRoot(turn.TurnID), filepath.FromSlash(c.Path)))
+		switch {
+		case c.Content == nil:
+			changes[i].Action = proposal.Delete
+		case err == nil && info.Mode().IsRegular():
+			changes[i].Action = proposal.Modify
+		default:
+			changes[i].Action = proposal.Create
+		}
+	}
+	return nil
 }
 
 // openProposals are the undecided proposals for a prompt, with what was said about them since.

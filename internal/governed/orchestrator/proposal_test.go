@@ -304,3 +304,33 @@ func TestReviewFromAfar(t *testing.T) {
 	}
 	p.sound()
 }
+
+// TestSubmittedProposal: a person who proposes names files and contents; another role's person changes the files.
+func TestSubmittedProposal(t *testing.T) {
+	content := "x\n"
+	form := govern.Submission{Summary: "mine", Proposes: []protocol.ProposedChange{{Path: "README.md", Content: &content}, {Path: "new/a.txt", Content: &content}, {Path: "b.txt"}}}
+	for authority, fault := range map[string]string{"proposed": "", "authoritative": "is authoritative: only a role"} {
+		p := newProject(t, alone(authority, manualRuntime, ""))
+		if _, err := p.engine().Assign(t.Context(), govern.StepOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.engine().Submit(t.Context(), govern.SubmitOptions{Form: form})
+		if fault != "" {
+			if err == nil || !strings.Contains(err.Error(), fault) || !strings.Contains(hint(err), p.root) {
+				t.Errorf("%s: %v", authority, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.step(govern.OutcomeAccepted)
+		var actions []string
+		for _, f := range p.proposals()[0].Files {
+			actions = append(actions, f.Action)
+		}
+		if strings.Join(actions, " ") != "modify create delete" {
+			t.Errorf("%v", actions)
+		}
+	}
+}
