@@ -5,6 +5,7 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"github.com/drawbar/drawbar/examples/echoturn"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -299,6 +301,32 @@ func TestRemoteRuntimesNeedNoWorkTree(t *testing.T) {
 			t.Errorf("%s: %+v", workspace, p.proposals())
 		}
 		p.sound()
+	}
+}
+
+// TestServicesNeedTrust: a cloned project sends no key and no turn anywhere before its user has said so.
+func TestServicesNeedTrust(t *testing.T) {
+	t.Setenv("THE_KEY", "kk-secret-0123456789")
+	url, requests := service(t, func(asked) (int, any) { return 500, "" })
+	for _, runtime := range []string{
+		`{"type":"api_proxy","provider":"openai","model":"m","auth_env":"THE_KEY","base_url":"` + url + `"}`,
+		`{"type":"mcp","transport":"streamable_http","url":"` + url + `"}`,
+		`{"type":"remote_agent","url":"` + url + `"}`,
+	} {
+		p := newProject(t, alone("review_only", runtime, ""))
+		var asked []trust.Item
+		e := p.engine(func(o *Options) {
+			o.Trust = func(_ string, items []trust.Item) error {
+				asked = append(asked, items...)
+				return errors.New("not trusted")
+			}
+		})
+		if _, err := e.Step(t.Context(), govern.StepOptions{}); err == nil || len(asked) == 0 || !strings.Contains(asked[0].Runs, url) {
+			t.Errorf("%s: %v %+v", runtime, err, asked)
+		}
+	}
+	if len(*requests) > 0 {
+		t.Errorf("%d requests", len(*requests))
 	}
 }
 
