@@ -246,10 +246,15 @@ func TestRemoteAgentTurn(t *testing.T) {
 		t.Error(err)
 	}
 	answer = func(a asked) (int, any) {
-		return 200, proposes(reviewed(a, "dev", "dev-rt"), change("src/x.txt", "create", "x\n"))
+		v := proposes(reviewed(a, "dev", "dev-rt"), change("src/x.txt", "create", "x\n"))
+		v["cost"] = map[string]any{"input_tokens": 5, "output_tokens": 6, "usd": 0.25} // nobody else can say
+		return 200, v
 	}
 	if r = p.step(govern.OutcomeAccepted, govern.StepOptions{Resume: true}); r.TurnID != turn {
 		t.Errorf("another turn ran: %s", r.TurnID)
+	}
+	if h := p.history()[0]; h.Cost == nil || h.Cost.USD != 0.25 || p.state().BudgetStatus.SpentUSD != 0.25 {
+		t.Errorf("%+v", h.Cost)
 	}
 	if got := (*requests)[1]; got.turn != turn || got.header.Get("Authorization") != "Bearer kk-secret-0123456789" {
 		t.Errorf("%+v", got)
