@@ -13,6 +13,7 @@ import (
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/prompt"
 	"github.com/drawbar/drawbar/internal/governed/proposal"
 )
@@ -102,6 +103,20 @@ func (t *transaction) openProposals() ([]prompt.OpenProposal, error) {
 		open = append(open, o)
 	}
 	return open, nil
+}
+
+// Proposals are the proposals of the project.
+func (e *Local) Proposals(context.Context) ([]govern.Proposal, error) {
+	v, err := ledger.Read(e.root)
+	if err != nil {
+		return nil, err
+	}
+	all, err := proposal.Of(e.root, v)
+	list := make([]govern.Proposal, len(all))
+	for i, p := range all {
+		list[i] = p.Proposal
+	}
+	return list, err
 }
 
 // DecideProposal applies a proposal to the work tree, or rejects it. The files and the record change in one transaction.
