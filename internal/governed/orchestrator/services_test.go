@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drawbar/drawbar/examples/echoturn"
 	"github.com/drawbar/drawbar/govern"
@@ -305,6 +306,40 @@ func TestRemoteRuntimesNeedNoWorkTree(t *testing.T) {
 		if p.read("README.md") != "a person's work\n" || len(p.proposals()) != 1 {
 			t.Errorf("%s: %+v", workspace, p.proposals())
 		}
+		p.sound()
+	}
+}
+
+// TestInterruptedServices: a caller that stops while a service works leaves the turn as it was, and the next step runs it.
+func TestInterruptedServices(t *testing.T) {
+	for _, kind := range []string{"api_proxy", "remote_agent"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		interrupt := true
+		url, _ := service(t, func(a asked) (int, any) {
+			if interrupt {
+				interrupt = false
+				cancel()
+				time.Sleep(50 * time.Millisecond)
+				return 500, ""
+			}
+			if kind == "remote_agent" {
+				return 200, reviewed(a, "dev", "dev-rt")
+			}
+			return 200, chatting(reviewed(a, "dev", "dev-rt"))
+		})
+		runtime := `{"type":"remote_agent","url":"` + url + `"}`
+		if kind == "api_proxy" {
+			runtime = `{"type":"api_proxy","provider":"ollama","model":"m","base_url":"` + url + `"}`
+		}
+		p := newProject(t, alone("review_only", runtime, ""))
+		r, err := p.engine().Step(ctx, govern.StepOptions{})
+		if err != nil || r.Outcome != govern.OutcomeInterrupted || r.Attempt != 1 {
+			t.Errorf("%s: %+v %v", kind, r, err)
+		}
+		if next := p.step(govern.OutcomeAccepted); next.TurnID != r.TurnID || next.Attempt != 1 {
+			t.Errorf("%s: %+v", kind, next)
+		}
+		cancel()
 		p.sound()
 	}
 }
