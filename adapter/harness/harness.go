@@ -36,7 +36,7 @@ func Descriptor() adapter.Descriptor {
 		models[i].ID = models[i].Provider + "/" + models[i].ID
 	}
 	return adapter.Descriptor{
-		Name: name, Aliases: []string{"built-in-harness"}, DisplayName: "Drawbar's harness", Protocol: adapter.ProtocolAPI, Models: models,
+		Name: name, Aliases: []string{"built-in-harness"}, DisplayName: "Drawbar's harness", InProcess: true, Models: models,
 		Install: []adapter.InstallMethod{{Platform: "all", Type: "manual", Notes: "nothing to install: it is a part of Drawbar"}},
 		New:     func() adapter.Adapter { return New(Options{Limits: workLimits()}) },
 	}
@@ -104,7 +104,7 @@ func (a *Adapter) UseServices(services []adapter.Adapter) adapter.Adapter {
 // registered returns the model APIs among the registered agents, sorted by name.
 func registered() (list []*modelapi.Adapter) {
 	for _, d := range adapter.Builtins() {
-		if d.Protocol != adapter.ProtocolAPI || d.Name == name {
+		if d.Protocol != adapter.ProtocolAPI {
 			continue
 		}
 		if api, ok := d.New().(*modelapi.Adapter); ok {

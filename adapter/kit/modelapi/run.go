@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -44,6 +45,8 @@ type run struct {
 	finish  func() // of a sub-agent: reports to its run
 
 	session   string
+	log       *session // the file of the conversation; nil if it is not kept
+	unkept    error    // why not
 	turns     int
 	total     *execution.Usage // shared with sub-agents, as the next two
 	ids       map[string]bool  // of tool calls
@@ -78,7 +81,7 @@ func (a *Adapter) Run(ctx context.Context, agent Agent, req execution.Request, i
 func execute(ctx context.Context, a *Adapter, agent Agent, req execution.Request, in adapter.Inbox, yield func(execution.Event, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &run{spec: &a.spec, agent: agent, name: cmp.Or(agent.Name, a.spec.Name), req: req, yield: yield, cancel: cancel, ids: map[string]bool{},
-		client: httpcall.New(a.opts.Transport), box: service.NewInbox(), total: &execution.Usage{}, asked: new(int)}
+		client: httpcall.New(a.opts.Transport), box: service.NewInbox(time.Duration(req.Run.InactivityTimeoutMs) * time.Millisecond), total: &execution.Usage{}, asked: new(int)}
 	r.tools, _ = in.(adapter.ToolHost)
 	r.hooks, _ = in.(adapter.HookHost)
 	var reader sync.WaitGroup
@@ -89,6 +92,9 @@ func execute(ctx context.Context, a *Adapter, agent Agent, req execution.Request
 		if a.opts.Transport == nil {
 			r.client.Close()
 		}
+		if r.log != nil {
+			r.log.close()
+		}
 		if r.agent.Close != nil {
 			r.agent.Close()
 		}
@@ -98,7 +104,11 @@ func execute(ctx context.Context, a *Adapter, agent Agent, req execution.Request
 		r.emit(execution.Finished{Result: r.refused(err)})
 		return
 	}
-	r.emit(execution.SessionStart{SessionID: r.session, Model: r.agent.Prefix + r.call.Model, Cwd: req.Run.Cwd})
+	r.emit(execution.SessionStart{SessionID: r.session, Model: r.agent.Prefix + r.call.Model, Cwd: req.Run.Cwd, Resumed: r.session == req.Run.SessionID,
+		ForkedFrom: req.Run.ForkSessionID})
+	if r.unkept != nil {
+		r.notKept(r.unkept)
+	}
 	for _, b := range r.agent.Opening {
 		r.emit(b)
 	}
@@ -121,6 +131,8 @@ func (r *run) send(e execution.Event) {
 	if r.over {
 		return
 	}
+	r.box.Quiet() // the consumer's time is not the agent's silence
+	defer r.box.Heard()
 	if !r.yield(e, nil) {
 		r.over = true
 		r.cancel()
@@ -137,7 +149,8 @@ func (r *run) flush() {
 // prepare checks what the request needs before anything is sent, and returns its message.
 func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Error) {
 	var err *execution.Error
-	if r.opened, err = a.spec.Open(service.Environment(r.req.Run, a.opts.Environ())); err != nil {
+	getenv := service.Environment(r.req.Run, a.opts.Environ())
+	if r.opened, err = a.spec.Open(getenv); err != nil {
 		return Message{}, err
 	}
 	parts, failed := cliagent.ConvertAttachments(r.name, r.req.Message.Attachments, r.attachment)
@@ -155,8 +168,13 @@ func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Erro
 	}
 	replace, added := cliagent.Instructions(r.req)
 	system := strings.Join(service.NonEmpty(cmp.Or(replace, r.agent.System), r.agent.Documents, added), "\n\n")
-	r.session = cliagent.NewUUID()
 	r.call = Call{Base: r.opened.Base, Key: r.opened.Key, Model: cmp.Or(r.req.Run.Model, r.spec.Default), System: system, Run: r.req.Run}
+	if err := r.keep(getenv); err != nil {
+		return Message{}, err
+	}
+	if r.log != nil {
+		r.log.hide = r.opened.Key
+	}
 	if r.agent.Past != nil {
 		r.call.Messages = r.agent.Past.Messages
 	}

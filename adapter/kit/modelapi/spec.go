@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/service"
+	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -39,6 +41,7 @@ type Options struct {
 
 // Adapter is the adapter of a model API. It is immutable and safe for concurrent use.
 type Adapter struct {
+	sessionfile.Store
 	spec Spec
 	opts Options
 }
@@ -56,7 +59,7 @@ func New(spec Spec, opts Options) *Adapter {
 	if opts.Environ == nil {
 		opts.Environ = os.Environ
 	}
-	return &Adapter{spec, opts}
+	return &Adapter{storeOf(spec.Name), spec, opts}
 }
 
 // Name returns the name of the API's agent.
@@ -76,7 +79,6 @@ func Common() execution.Capabilities {
 		TraceDepth:         execution.TraceDetailed, Attachments: true, MaxContextStrategy: execution.ContextLarge,
 		Notes: []string{
 			"a model without tools of its own: it reads and changes no files; the caller's tools are its only ones",
-			"a conversation lives as long as the run, and no session is kept",
 		},
 		Agent: execution.AgentCapabilities{
 			CanRunEphemeral: true, SupportsMultiTurn: true,
@@ -96,6 +98,9 @@ func Common() execution.Capabilities {
 // Capabilities implements adapter.Adapter.
 func (a *Adapter) Capabilities() execution.Capabilities {
 	c := Common()
+	c.ContinuationSupport = execution.ContinuationsOpaqueResume
+	c.Agent.CanResume, c.Agent.CanFork, c.Agent.SessionPersistence = true, true, "file"
+	c.Notes = append(c.Notes, "a conversation is a session in Drawbar's own state directory")
 	c.Agent.AuthMethods = a.spec.Methods()
 	a.spec.Capabilities(&c)
 	c.Notes = append(c.Notes, a.spec.Notes...)
@@ -137,7 +142,8 @@ func (a *Adapter) AuthGuidance() adapter.AuthGuidance { return a.spec.AuthGuidan
 
 // RedirectModel implements adapter.ModelRedirector.
 func (a *Adapter) RedirectModel(baseURL, home string) adapter.Redirect {
-	r := adapter.Redirect{Env: map[string]string{"HOME": home, a.spec.BaseVars[0]: baseURL + a.spec.Scripted}}
+	r := adapter.Redirect{Env: map[string]string{"HOME": home, "DRAWBAR_STATE_DIR": filepath.Join(home, ".local", "state", "drawbar"),
+		a.spec.BaseVars[0]: baseURL + a.spec.Scripted}}
 	if a.spec.Default == "" {
 		r.Model = "scripted-model"
 	}

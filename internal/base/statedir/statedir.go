@@ -1,18 +1,15 @@
-package runstore
+// Package statedir is where Drawbar keeps what it records: runs, and the conversations that it holds itself. It touches no file.
+package statedir
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
-	"runtime"
 )
 
-// DefaultDir returns the state directory: DRAWBAR_STATE_DIR, or drawbar in XDG_STATE_HOME, or the platform's default:
+// In returns the state directory on a platform: DRAWBAR_STATE_DIR, or drawbar in XDG_STATE_HOME, or the platform's default:
 // ~/.local/state/drawbar, on macOS ~/Library/Application Support/drawbar, on Windows %LocalAppData%\drawbar. A relative
-// DRAWBAR_STATE_DIR is an error; other variables with a relative path are ignored. It touches no file.
-func DefaultDir() (string, error) { return defaultDir(runtime.GOOS, os.Getenv, os.UserHomeDir) }
-
-func defaultDir(goos string, getenv func(string) string, home func() (string, error)) (string, error) {
+// DRAWBAR_STATE_DIR is an error; other variables with a relative path are ignored.
+func In(goos string, getenv func(string) string, home func() (string, error)) (string, error) {
 	if dir := getenv("DRAWBAR_STATE_DIR"); dir != "" {
 		if !filepath.IsAbs(dir) {
 			return "", errors.New("DRAWBAR_STATE_DIR is " + dir + ", a relative path; set it to an absolute one")
@@ -29,7 +26,7 @@ func defaultDir(goos string, getenv func(string) string, home func() (string, er
 	}
 	h, err := home()
 	if err != nil || !filepath.IsAbs(h) {
-		return "", errors.New("no home directory, so the record of runs has no place; set HOME or DRAWBAR_STATE_DIR")
+		return "", errors.New("no home directory, so nothing can be recorded; set HOME or DRAWBAR_STATE_DIR")
 	}
 	switch goos {
 	case "windows":
