@@ -85,8 +85,7 @@ func (r *run) emit(b execution.Body) {
 	if r.over {
 		return
 	}
-	r.box.Quiet() // the consumer's time is not the agent's silence
-	defer r.box.Heard()
+	defer r.box.Hold()() // the consumer's time is not the agent's silence
 	if !r.yield(execution.Event{Body: b}, nil) {
 		r.over = true
 		r.cancel()

@@ -119,7 +119,7 @@ func (s Shell) run(ctx context.Context, line string, limit time.Duration, show f
 	case exit.Signal != "":
 		a.Text += fmt.Sprintf("[ended by %s]", exit.Signal)
 	case exit.Code != 0:
-		a.Text += fmt.Sprintf("[exit code %d]", exit.Code)
+		a.Error = fmt.Sprintf("%s[exit code %d]", a.Text, exit.Code)
 	case a.Text == "":
 		a.Text = "[no output]"
 	}

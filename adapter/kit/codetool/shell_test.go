@@ -52,8 +52,8 @@ func TestShell(t *testing.T) {
 	}{
 		{"output", "echo a; echo b >&2; echo c", "a\nb\nc\n", "", 0},
 		{"none", "true", "[no output]", "", 0},
-		{"an exit code", "echo no; exit 3", "no\n[exit code 3]", "", 3},
-		{"a missing program", "no-such-program", "not found\n[exit code 127]", "", 127},
+		{"an exit code", "echo no; exit 3", "no\n", "no\n[exit code 3]", 3},
+		{"a missing program", "no-such-program", "not found\n", "not found\n[exit code 127]", 127},
 		{"a signal", "kill -9 $$", "[ended by SIGKILL]", "", -1},
 		{"no input", "cat; echo end", "end\n", "", 0},
 		{"the folder", "pwd", s.Dir + "\n", "", 0},

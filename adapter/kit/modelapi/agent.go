@@ -106,6 +106,7 @@ func (l *Live) Ask(ctx context.Context, question string) Answer {
 
 // Sub runs a sub-agent to its end; its answer is that of the call. Its events name the call as their parent.
 func (l *Live) Sub(ctx context.Context, a Agent, prompt string) Answer {
+	defer l.r.box.Watch()() // it is watched itself
 	var child *run
 	l.work.post(func() { child = l.r.sub(l.call.ID, a, l.work) })
 	return child.carryOut(ctx, prompt)

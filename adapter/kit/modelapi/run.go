@@ -131,8 +131,7 @@ func (r *run) send(e execution.Event) {
 	if r.over {
 		return
 	}
-	r.box.Quiet() // the consumer's time is not the agent's silence
-	defer r.box.Heard()
+	defer r.box.Hold()() // the consumer's time is not the agent's silence
 	if !r.yield(e, nil) {
 		r.over = true
 		r.cancel()

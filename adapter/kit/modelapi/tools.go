@@ -79,6 +79,7 @@ func perform(ctx context.Context, job Job, l *Live) (a Answer) {
 			a = Answer{Error: fmt.Sprintf("the tool failed: %v", p)}
 		}
 	}()
+	defer l.r.box.Hold()() // a running tool is not silence
 	return job.Do(ctx, l)
 }
 
@@ -131,7 +132,6 @@ func (r *run) callers() []Tool {
 		}
 		tools[i] = Tool{Tool: t, Check: func(input json.RawMessage) (Job, error) {
 			return Job{Ask: ask, Detail: fmt.Sprintf("%s wants to use %s", r.name, t.Name), Do: func(ctx context.Context, l *Live) Answer {
-				r.box.Quiet()
 				res, err := r.tools.CallTool(ctx, execution.ToolCall{ID: l.call.ID, Name: t.Name, Input: input})
 				switch {
 				case err != nil:

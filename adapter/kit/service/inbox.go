@@ -25,6 +25,7 @@ type Inbox struct {
 
 	silence time.Duration // that ends a turn; 0 is none
 	timer   *time.Timer   // of the running turn; nil without silence
+	holds   int           // for which the timer waits
 }
 
 // NewInbox returns an empty inbox. A turn in which nothing is heard for as long as silence is ended; zero is no limit.
@@ -69,30 +70,39 @@ func (b *Inbox) Begin(interrupt context.CancelCauseFunc) {
 		b.timer = nil
 	}
 	if interrupt != nil && b.silence > 0 {
+		b.holds = 0
 		b.timer = time.AfterFunc(b.silence, func() { interrupt(silentError{b.silence}) })
 	}
 }
 
-// Quiet stops the clock of silence, while somebody else is waited for; Heard starts it anew.
-func (b *Inbox) Quiet() {
+// Hold stops the clock of silence while somebody else is waited for: a person, a tool, the consumer. It starts anew when every hold is
+// released.
+func (b *Inbox) Hold() (release func()) {
 	if b.silence == 0 {
-		return
+		return func() {}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.timer != nil {
-		b.timer.Stop()
-	}
+	b.hold(1)
+	return func() { b.hold(-1) }
 }
 
-// Heard says that something came.
-func (b *Inbox) Heard() {
+// Watch lets the clock run within a hold.
+func (b *Inbox) Watch() (end func()) {
 	if b.silence == 0 {
-		return
+		return func() {}
 	}
+	b.hold(-1)
+	return func() { b.hold(1) }
+}
+
+func (b *Inbox) hold(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.timer != nil {
+	b.holds += n
+	switch {
+	case b.timer == nil:
+	case b.holds > 0:
+		b.timer.Stop()
+	default:
 		b.timer.Reset(b.silence)
 	}
 }
@@ -126,8 +136,7 @@ func (b *Inbox) Take() []execution.Say {
 
 // Answer waits for the answer to a question; false if the turn ends before it.
 func (b *Inbox) Answer(ctx context.Context, id execution.QuestionID) (execution.Decision, bool) {
-	b.Quiet()
-	defer b.Heard()
+	defer b.Hold()()
 	for {
 		b.mu.Lock()
 		d, ok := b.answers[id]
