@@ -55,8 +55,11 @@ const ProtocolA2A = "A2A"
 // NotExercised describes an agent whose adapter follows documents, see Descriptor.Documented.
 const NotExercised = "documented, not exercised"
 
-// Kind describes how an agent is reached: "own adapter", "part of Drawbar", "over ACP", "over Drawbar", "external adapter", "model API",
-// "described entry", or NotExercised.
+// Programless reports whether the agent has no program to find, install or name: it is a service, or a part of this program.
+func (d Descriptor) Programless() bool { return d.InProcess || d.IsService() }
+
+// Kind describes how an agent is reached: "own adapter", "part of Drawbar", "over ACP", "over A2A", "over Drawbar",
+// "external adapter", "model API", "described entry", or NotExercised.
 func (d Descriptor) Kind() string {
 	switch {
 	case d.Documented != "":
@@ -77,11 +80,8 @@ func (d Descriptor) Kind() string {
 	return "own adapter"
 }
 
-// IsService reports an agent that is a service: it has no program.
+// IsService reports whether the agent is a service.
 func (d Descriptor) IsService() bool { return d.Protocol == ProtocolAPI || d.Protocol == ProtocolA2A }
-
-// Programless reports an agent without a program to find, install or name: a service, or a part of this program.
-func (d Descriptor) Programless() bool { return d.InProcess || d.IsService() }
 
 // Clone returns a copy that shares no memory with d, with the agent's name as the default of other names. Lists
 // on the wire are never nil in it.
