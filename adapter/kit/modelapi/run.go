@@ -169,11 +169,12 @@ func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Erro
 	replace, added := cliagent.Instructions(r.req)
 	system := strings.Join(service.NonEmpty(cmp.Or(replace, r.agent.System), r.agent.Documents, added), "\n\n")
 	r.call = Call{Base: r.opened.Base, Key: r.opened.Key, Model: cmp.Or(r.req.Run.Model, r.spec.Default), System: system, Run: r.req.Run}
-	if r.agent.Past != nil {
-		r.call.Messages = r.agent.Past.Messages
-	}
 	if err := r.keep(getenv); err != nil {
 		return Message{}, err
+	}
+	if r.agent.Past != nil {
+		r.call.Messages = r.agent.Past.Messages
+		r.save("")
 	}
 	for _, m := range r.call.Messages {
 		for _, p := range m.Parts {

@@ -20,7 +20,7 @@ var (
 	_ adapter.UsageLog     = Sessions{}
 )
 
-// Sessions are the conversations of an agent in Drawbar's own files, see session. It is for embedding.
+// Sessions are the sessions of an agent over a model API, which Drawbar keeps itself; see session.
 type Sessions struct {
 	sessionfile.Store
 	agent string
@@ -62,6 +62,15 @@ type decoder struct {
 	b    *sessionfile.Builder
 	c    *sessionfile.Conversation
 	read map[int]int // parts that were read, by message
+	form int         // how often the conversation was written anew
+}
+
+// id is the id of a message, which has another one in each form of the conversation.
+func (d *decoder) id(index int) string {
+	if d.form == 0 {
+		return fmt.Sprintf("m%d", index)
+	}
+	return fmt.Sprintf("m%d-%d", d.form, index)
 }
 
 // Line reads a record.
@@ -79,6 +88,14 @@ func (d *decoder) Line(text []byte) bool {
 			d.b.Summary.Model = rec.Model
 		}
 		var answer *history.Message
+		if rec.Anew {
+			clear(d.read)
+			for i, m := range rec.Messages {
+				d.read[i] = len(m.Parts)
+			}
+			d.form++
+			return true
+		}
 		for i, m := range rec.Messages {
 			index := rec.From + i
 			skip := min(d.read[index], len(m.Parts))
@@ -102,7 +119,7 @@ func (d *decoder) Line(text []byte) bool {
 
 // answer reads parts of a message of the model.
 func (d *decoder) answer(index int, parts []Part, rec *record) *history.Message {
-	m := d.c.Message(fmt.Sprintf("m%d", index), history.RoleAssistant, rec.At)
+	m := d.c.Message(d.id(index), history.RoleAssistant, rec.At)
 	m.Model = rec.Model
 	for _, p := range parts {
 		switch p.Kind {
@@ -127,12 +144,12 @@ func (d *decoder) said(index, skip int, parts []Part, rec *record) {
 		case Image, Document:
 			attached = sessionfile.AddText(attached, fmt.Sprintf("[%s %s]", p.MediaType, p.Title))
 		case Result:
-			res := d.c.Result(fmt.Sprintf("m%d.%d", index, skip+i), p.ID, rec.At)
+			res := d.c.Result(fmt.Sprintf("%s.%d", d.id(index), skip+i), p.ID, rec.At)
 			res.Output, res.IsError = p.Text, p.Failed
 		}
 	}
 	if text = sessionfile.AddText(text, attached); text != "" {
-		d.c.Prompt(fmt.Sprintf("m%d.%d", index, skip+len(parts)), text, rec.At)
+		d.c.Prompt(fmt.Sprintf("%s.%d", d.id(index), skip+len(parts)), text, rec.At)
 	}
 }
 
