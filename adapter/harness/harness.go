@@ -187,7 +187,9 @@ func (a *Adapter) Negotiate(req execution.Request) []execution.Reason {
 }
 
 // hasPast reports whether a continuation contains the conversation. One that does not names the session.
-func hasPast(c *execution.Continuation) bool { return c.State["messages"] != nil || c.State["sessionId"] == nil }
+func hasPast(c *execution.Continuation) bool {
+	return c.State["messages"] != nil || c.State["sessionId"] == nil
+}
 
 // model returns the model of a request: its own, that of the conversation or session that it continues, or the default of the only provider
 // whose key is set.
