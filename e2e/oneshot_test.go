@@ -81,7 +81,7 @@ func TestThinking(t *testing.T) {
 		}
 		o := l.run("think")
 		o.completed(t)
-		if stops := bodies[execution.ThinkingStop](o); len(stops) != 1 || stops[0].Thinking != "let me see" {
+		if stops := bodies[execution.ThinkingStop](o); len(stops) != 1 || strings.TrimSpace(stops[0].Thinking) != "let me see" { // codex-acp puts empty lines before it
 			t.Errorf("thinking_stop: %+v", stops)
 		}
 		if o.result.Text != "done" {

@@ -39,6 +39,8 @@ type Engine interface {
 	Decline(ctx context.Context, o DeclineOptions) (Report, error)
 	// RuleObjection records a person's decision on an objection.
 	RuleObjection(ctx context.Context, o ObjectionOptions) (Report, error)
+	// Proposals returns the proposals of the project and what was decided, oldest first. It takes no lock.
+	Proposals(ctx context.Context) ([]Proposal, error)
 	// DecideProposal applies a proposal's files to the work tree, or rejects it.
 	DecideProposal(ctx context.Context, o ProposalOptions) (Report, error)
 	// Escalate hands the run over to a person.

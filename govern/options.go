@@ -109,8 +109,9 @@ type Submission struct {
 	Decisions    []protocol.Decision
 	Files        []string // nil: the changes that git reports
 	Verification protocol.Verification
-	NextRole     string // empty: human
-	Phase        string // requested
+	Proposes     []protocol.ProposedChange // of a role that proposes; without content a file is deleted, and Action is filled in
+	NextRole     string                    // empty: human
+	Phase        string                    // requested
 	Complete     bool
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/prompt"
 	"github.com/drawbar/drawbar/internal/governed/proposal"
 )
@@ -54,6 +57,26 @@ func (t *transaction) proposals() ([]proposal.Proposal, error) {
 	return proposal.Of(t.e.root, t.ledger.View())
 }
 
+// proposes fills in the actions of what a person proposes.
+func (t *transaction) proposes(turn *protocol.Turn, authority protocol.Authority, changes []protocol.ProposedChange) error {
+	if len(changes) > 0 && authority != protocol.Proposed {
+		return execution.Errorf(execution.CodeValidation, "role %s is %s: only a role with write_authority proposed submits proposals", turn.AssignedRole, authority).
+			WithHint("change the files in %s, and submit without --propose", t.workRoot(turn.TurnID))
+	}
+	for i, c := range changes {
+		info, err := os.Lstat(filepath.Join(t.workRoot(turn.TurnID), filepath.FromSlash(c.Path)))
+		switch {
+		case c.Content == nil:
+			changes[i].Action = proposal.Delete
+		case err == nil && info.Mode().IsRegular():
+			changes[i].Action = proposal.Modify
+		default:
+			changes[i].Action = proposal.Create
+		}
+	}
+	return nil
+}
+
 // openProposals are the undecided proposals for a prompt, with what was said about them since.
 func (t *transaction) openProposals() ([]prompt.OpenProposal, error) {
 	all, err := t.proposals()
@@ -80,6 +103,20 @@ func (t *transaction) openProposals() ([]prompt.OpenProposal, error) {
 		open = append(open, o)
 	}
 	return open, nil
+}
+
+// Proposals are the proposals of the project.
+func (e *Local) Proposals(context.Context) ([]govern.Proposal, error) {
+	v, err := ledger.Read(e.root)
+	if err != nil {
+		return nil, err
+	}
+	all, err := proposal.Of(e.root, v)
+	list := make([]govern.Proposal, len(all))
+	for i, p := range all {
+		list[i] = p.Proposal
+	}
+	return list, err
 }
 
 // DecideProposal applies a proposal to the work tree, or rejects it. The files and the record change in one transaction.

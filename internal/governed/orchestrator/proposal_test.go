@@ -85,7 +85,7 @@ func TestProposal(t *testing.T) {
 	if err != nil || p.read("src/new.txt") != "new\n" || p.read("README.md") != "a person's\n" || !slices.Equal(r.Files, []string{"src/new.txt"}) || !strings.Contains(r.Hint, "git commit") {
 		t.Fatalf("%v %+v", err, r)
 	}
-	if now := p.proposals()[0]; now.Status != proposal.Partly || !slices.Equal(now.Applied, []string{"src/new.txt"}) || now.By == "" {
+	if now := p.proposals()[0]; now.Status != govern.ProposalPartly || !slices.Equal(now.Applied, []string{"src/new.txt"}) || now.By == "" {
 		t.Errorf("%+v", now)
 	}
 	if _, err := p.decide(govern.ProposalOptions{Force: true}); err != nil {
@@ -94,7 +94,7 @@ func TestProposal(t *testing.T) {
 	if p.read("README.md") != "better\n" || p.read("old/gone.txt") != "" {
 		t.Error("the rest is not applied")
 	}
-	if now := p.proposals()[0]; now.Status != proposal.Applied || now.Fault != "" {
+	if now := p.proposals()[0]; now.Status != govern.ProposalApplied || now.Fault != "" {
 		t.Errorf("%+v", now)
 	}
 	if text := p.read(dir + "/APPLIED.json"); !strings.Contains(text, "old/gone.txt") || !strings.Contains(text, `"forced": true`) {
@@ -116,8 +116,8 @@ func TestProposalRejected(t *testing.T) {
 	if _, err := p.decide(govern.ProposalOptions{Reject: true, Reason: "not now", By: protocol.Person{Name: "Ann"}}); err != nil {
 		t.Fatal(err)
 	}
-	if now := p.proposals()[0]; now.Status != proposal.Rejected || now.Reason != "not now" || now.By != "Ann" {
-		t.Errorf("%+v", now)
+	if list, err := p.engine().Proposals(t.Context()); err != nil || len(list) != 1 || list[0].Status != govern.ProposalRejected || list[0].Reason != "not now" || list[0].By != "Ann" {
+		t.Errorf("%+v %v", list, err)
 	}
 	if !strings.Contains(p.read(protocol.LedgerFile), `"reason":"not now"`) || !strings.Contains(p.read(".agentxchain/proposed/"+turn+"/REJECTED.json"), "not now") {
 		t.Error("the record does not say why")
@@ -227,7 +227,7 @@ func TestProposalThatWasAltered(t *testing.T) {
 func TestForgedDecision(t *testing.T) {
 	p, turn := proposed(t, runtimeOf("proposes"))
 	p.write(".agentxchain/proposed/"+turn+"/APPLIED.json", `{"files":["src/new.txt","README.md","old/gone.txt"]}`)
-	if now := p.proposals()[0]; now.Status != proposal.Open {
+	if now := p.proposals()[0]; now.Status != govern.ProposalOpen {
 		t.Errorf("%+v", now)
 	}
 }
@@ -251,7 +251,7 @@ func TestProposalOfTheOriginal(t *testing.T) {
 	p.write(".agentxchain/proposed/turn_other/PROPOSAL.md", "x")
 	p.write(".agentxchain/proposed/turn_other/SOURCE_SNAPSHOT.json", `{"files":[]}`)
 	p.write(".agentxchain/proposed/turn_other/REJECTED.json", `{"reason":"no"}`)
-	if all := p.proposals(); len(all) != 2 || all[0].Status != proposal.Rejected || all[1].Status != proposal.Applied {
+	if all := p.proposals(); len(all) != 2 || all[0].Status != govern.ProposalRejected || all[1].Status != govern.ProposalApplied {
 		t.Errorf("%+v", all)
 	}
 	p.sound()
@@ -303,4 +303,34 @@ func TestReviewFromAfar(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	p.sound()
+}
+
+// TestSubmittedProposal: a person who proposes names files and contents; another role's person changes the files.
+func TestSubmittedProposal(t *testing.T) {
+	content := "x\n"
+	form := govern.Submission{Summary: "mine", Proposes: []protocol.ProposedChange{{Path: "README.md", Content: &content}, {Path: "new/a.txt", Content: &content}, {Path: "b.txt"}}}
+	for authority, fault := range map[string]string{"proposed": "", "authoritative": "is authoritative: only a role"} {
+		p := newProject(t, alone(authority, manualRuntime, ""))
+		if _, err := p.engine().Assign(t.Context(), govern.StepOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.engine().Submit(t.Context(), govern.SubmitOptions{Form: form})
+		if fault != "" {
+			if err == nil || !strings.Contains(err.Error(), fault) || !strings.Contains(hint(err), p.root) {
+				t.Errorf("%s: %v", authority, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.step(govern.OutcomeAccepted)
+		var actions []string
+		for _, f := range p.proposals()[0].Files {
+			actions = append(actions, f.Action)
+		}
+		if strings.Join(actions, " ") != "modify create delete" {
+			t.Errorf("%v", actions)
+		}
+	}
 }

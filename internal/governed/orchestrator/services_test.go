@@ -5,6 +5,7 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,10 +14,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drawbar/drawbar/examples/echoturn"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -244,10 +247,15 @@ func TestRemoteAgentTurn(t *testing.T) {
 		t.Error(err)
 	}
 	answer = func(a asked) (int, any) {
-		return 200, proposes(reviewed(a, "dev", "dev-rt"), change("src/x.txt", "create", "x\n"))
+		v := proposes(reviewed(a, "dev", "dev-rt"), change("src/x.txt", "create", "x\n"))
+		v["cost"] = map[string]any{"input_tokens": 5, "output_tokens": 6, "usd": 0.25} // nobody else can say
+		return 200, v
 	}
 	if r = p.step(govern.OutcomeAccepted, govern.StepOptions{Resume: true}); r.TurnID != turn {
 		t.Errorf("another turn ran: %s", r.TurnID)
+	}
+	if h := p.history()[0]; h.Cost == nil || h.Cost.USD != 0.25 || p.state().BudgetStatus.SpentUSD != 0.25 {
+		t.Errorf("%+v", h.Cost)
 	}
 	if got := (*requests)[1]; got.turn != turn || got.header.Get("Authorization") != "Bearer kk-secret-0123456789" {
 		t.Errorf("%+v", got)
@@ -299,6 +307,66 @@ func TestRemoteRuntimesNeedNoWorkTree(t *testing.T) {
 			t.Errorf("%s: %+v", workspace, p.proposals())
 		}
 		p.sound()
+	}
+}
+
+// TestInterruptedServices: a caller that stops while a service works leaves the turn as it was, and the next step runs it.
+func TestInterruptedServices(t *testing.T) {
+	for _, kind := range []string{"api_proxy", "remote_agent"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		interrupt := true
+		url, _ := service(t, func(a asked) (int, any) {
+			if interrupt {
+				interrupt = false
+				cancel()
+				time.Sleep(50 * time.Millisecond)
+				return 500, ""
+			}
+			if kind == "remote_agent" {
+				return 200, reviewed(a, "dev", "dev-rt")
+			}
+			return 200, chatting(reviewed(a, "dev", "dev-rt"))
+		})
+		runtime := `{"type":"remote_agent","url":"` + url + `"}`
+		if kind == "api_proxy" {
+			runtime = `{"type":"api_proxy","provider":"ollama","model":"m","base_url":"` + url + `"}`
+		}
+		p := newProject(t, alone("review_only", runtime, ""))
+		r, err := p.engine().Step(ctx, govern.StepOptions{})
+		if err != nil || r.Outcome != govern.OutcomeInterrupted || r.Attempt != 1 {
+			t.Errorf("%s: %+v %v", kind, r, err)
+		}
+		if next := p.step(govern.OutcomeAccepted); next.TurnID != r.TurnID || next.Attempt != 1 {
+			t.Errorf("%s: %+v", kind, next)
+		}
+		cancel()
+		p.sound()
+	}
+}
+
+// TestServicesNeedTrust: a cloned project sends no key and no turn anywhere before its user has said so.
+func TestServicesNeedTrust(t *testing.T) {
+	t.Setenv("THE_KEY", "kk-secret-0123456789")
+	url, requests := service(t, func(asked) (int, any) { return 500, "" })
+	for _, runtime := range []string{
+		`{"type":"api_proxy","provider":"openai","model":"m","auth_env":"THE_KEY","base_url":"` + url + `"}`,
+		`{"type":"mcp","transport":"streamable_http","url":"` + url + `"}`,
+		`{"type":"remote_agent","url":"` + url + `"}`,
+	} {
+		p := newProject(t, alone("review_only", runtime, ""))
+		var asked []trust.Item
+		e := p.engine(func(o *Options) {
+			o.Trust = func(_ string, items []trust.Item) error {
+				asked = append(asked, items...)
+				return errors.New("not trusted")
+			}
+		})
+		if _, err := e.Step(t.Context(), govern.StepOptions{}); err == nil || len(asked) == 0 || !strings.Contains(asked[0].Runs, url) {
+			t.Errorf("%s: %v %+v", runtime, err, asked)
+		}
+	}
+	if len(*requests) > 0 {
+		t.Errorf("%d requests", len(*requests))
 	}
 }
 

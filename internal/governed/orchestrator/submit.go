@@ -118,7 +118,11 @@ func (t *transaction) result(ctx context.Context, turn *protocol.Turn, s govern.
 	}
 	t.number(&s)
 	artifact := protocol.ArtifactReview
-	if authority := t.run.Config.Roles.At(turn.AssignedRole).WriteAuthority; len(s.Files) > 0 && authority == protocol.Proposed {
+	authority := t.run.Config.Roles.At(turn.AssignedRole).WriteAuthority
+	if err := t.proposes(turn, authority, s.Proposes); err != nil {
+		return nil, err
+	}
+	if len(s.Files)+len(s.Proposes) > 0 && authority == protocol.Proposed {
 		artifact = protocol.ArtifactPatch
 	} else if len(s.Files) > 0 && authority != protocol.ReviewOnly {
 		artifact = protocol.ArtifactWorkspace
@@ -128,6 +132,9 @@ func (t *transaction) result(ctx context.Context, turn *protocol.Turn, s govern.
 		"runtime_id": turn.RuntimeID, "status": cmp.Or(s.Status, protocol.ResultCompleted), "summary": s.Summary, "decisions": orNone(s.Decisions),
 		"objections": orNone(s.Objections), "files_changed": orNone(s.Files), "verification": s.Verification,
 		"artifact": map[string]any{"type": artifact, "ref": nil}, "proposed_next_role": cmp.Or(s.NextRole, protocol.Human)}
+	if len(s.Proposes) > 0 {
+		r["proposed_changes"] = s.Proposes
+	}
 	if s.NeedsHuman != "" {
 		r["status"], r["needs_human_reason"] = protocol.ResultNeedsHuman, s.NeedsHuman
 	}

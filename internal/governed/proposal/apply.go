@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/rogpeppe/go-internal/diff"
@@ -22,7 +23,7 @@ const mostContent = 16 << 20
 
 // Change is a file of a proposal compared with the work tree.
 type Change struct {
-	File
+	govern.ProposedFile
 	Old, New []byte // nil for a missing file
 	// Diverged says that the work tree's file is neither what the proposal replaces nor what it proposes.
 	Diverged bool
@@ -37,7 +38,7 @@ func (c Change) Done() bool {
 // Nothing is read outside the project, and no link is followed.
 func (p *Proposal) Changes(root string, only []string) ([]Change, error) {
 	for _, want := range only {
-		if !slices.ContainsFunc(p.Files, func(f File) bool { return f.Path == want }) {
+		if !slices.ContainsFunc(p.Files, func(f govern.ProposedFile) bool { return f.Path == want }) {
 			return nil, execution.Errorf(execution.CodeValidation, "the proposal of turn %s has no file %s", p.TurnID, want).
 				WithHint("one of: %s", strings.Join(p.paths(), ", "))
 		}
@@ -52,7 +53,7 @@ func (p *Proposal) Changes(root string, only []string) ([]Change, error) {
 		if len(only) > 0 && !slices.Contains(only, f.Path) || len(only) == 0 && slices.Contains(p.Applied, f.Path) {
 			continue
 		}
-		c := Change{File: f}
+		c := Change{ProposedFile: f}
 		if c.Old, err = present(top, f.Path); err == nil && f.Action != Delete {
 			c.New, err = readFile(top, p.Dir+"/"+f.Path, mostContent)
 		}

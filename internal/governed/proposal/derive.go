@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/prompt"
 )
@@ -44,7 +45,7 @@ func derive(root string, h protocol.HistoryEntry, changes []protocol.ProposedCha
 	d := &Derived{Ref: dirOf(h.TurnID)}
 	s := snapshot{CapturedAt: h.AcceptedAt}
 	for _, c := range changes {
-		f := File{Path: c.Path, Action: c.Action}
+		f := govern.ProposedFile{Path: c.Path, Action: c.Action}
 		sum, err := Digest(top, c.Path)
 		switch {
 		case err == nil:

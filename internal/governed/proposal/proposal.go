@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/governed/governance/turnresult"
@@ -33,49 +34,14 @@ const (
 	Delete = "delete"
 )
 
-// Status of a proposal.
-type Status string
-
-const (
-	Open     Status = "open"
-	Partly   Status = "partly_applied"
-	Applied  Status = governance.ProposalApplied
-	Rejected Status = governance.ProposalRejected
-)
-
-// File is a proposed file, and what was in its place when the proposal was accepted.
-type File struct {
-	Path    string  `json:"path"`
-	Action  string  `json:"action"`
-	Existed bool    `json:"existed"`
-	SHA256  *string `json:"sha256"` // "sha256:" and hex; null if it did not exist
-}
-
 // snapshot is SOURCE_SNAPSHOT.json.
 type snapshot struct {
-	CapturedAt protocol.Time `json:"captured_at"`
-	Files      []File        `json:"files"`
+	CapturedAt protocol.Time         `json:"captured_at"`
+	Files      []govern.ProposedFile `json:"files"`
 }
 
 // Proposal is a recorded proposal.
-type Proposal struct {
-	TurnID  string   `json:"turn_id"`
-	RunID   string   `json:"run_id,omitempty"`
-	Role    string   `json:"role,omitempty"`
-	Phase   string   `json:"phase,omitempty"`
-	Summary string   `json:"summary,omitempty"`
-	Status  Status   `json:"status"`
-	Dir     string   `json:"dir"` // relative to the project, with slashes
-	Files   []File   `json:"files"`
-	Applied []string `json:"applied,omitempty"` // paths, while not all of them are
-	By      string   `json:"by,omitempty"`      // who decided last
-	Reason  string   `json:"reason,omitempty"`  // of a rejection
-	// Fault is why the proposal cannot be applied: its folder is not what was recorded.
-	Fault string `json:"fault,omitempty"`
-}
-
-// Undecided reports whether files of the proposal can still be applied.
-func (p *Proposal) Undecided() bool { return p.Status == Open || p.Status == Partly }
+type Proposal struct{ govern.Proposal }
 
 // Of returns the proposals of a project, as its record and its folders have them.
 func Of(root string, v *ledger.View) ([]Proposal, error) {
@@ -161,7 +127,7 @@ func dirOf(turn string) string { return protocol.ProposedDir + "/" + turn }
 
 // read reads one proposal; false if the folder has none.
 func read(top *os.Root, turn string, h *protocol.HistoryEntry, notes []protocol.LedgerNote) (Proposal, bool) {
-	p := Proposal{TurnID: turn, Status: Open, Dir: dirOf(turn), Files: []File{}}
+	p := Proposal{govern.Proposal{TurnID: turn, Status: govern.ProposalOpen, Dir: dirOf(turn), Files: []govern.ProposedFile{}}}
 	ours := h != nil && recorded(*h)
 	if h != nil {
 		p.RunID, p.Role, p.Phase, p.Summary = h.RunID, h.Role, h.Phase, h.Summary
@@ -191,12 +157,12 @@ func read(top *os.Root, turn string, h *protocol.HistoryEntry, notes []protocol.
 
 // parse reads SOURCE_SNAPSHOT.json. The fault says why the files cannot be applied: a path that leaves the project, is
 // reserved or is there twice, or an unknown action. Without a fault every path is clean.
-func parse(data []byte) (files []File, fault string) {
+func parse(data []byte) (files []govern.ProposedFile, fault string) {
 	var s snapshot
 	if err := json.Unmarshal(data, &s); err != nil {
-		return []File{}, fmt.Sprintf("%s: %v", snapshotFile, err)
+		return []govern.ProposedFile{}, fmt.Sprintf("%s: %v", snapshotFile, err)
 	}
-	files = append([]File{}, s.Files...)
+	files = append([]govern.ProposedFile{}, s.Files...)
 	seen := map[string]bool{}
 	for i, f := range files {
 		clean, bad := turnresult.LexicalPath(f.Path)
@@ -236,16 +202,16 @@ func (p *Proposal) altered(top *os.Root, digests protocol.Ordered[string]) strin
 
 // decision is a person's decision on a proposal, in a note and in the folder.
 type decision struct {
-	Status Status   `json:"status"`
-	Files  []string `json:"files"`
-	By     string   `json:"by"`
-	Reason string   `json:"reason"`
+	Status govern.ProposalStatus `json:"status"`
+	Files  []string              `json:"files"`
+	By     string                `json:"by"`
+	Reason string                `json:"reason"`
 }
 
 func (p *Proposal) decide(d decision) {
 	p.By, p.Reason = d.By, d.Reason
-	if d.Status == Rejected {
-		p.Status = Rejected
+	if d.Status == govern.ProposalRejected {
+		p.Status = govern.ProposalRejected
 		return
 	}
 	for _, f := range d.Files {
@@ -253,9 +219,9 @@ func (p *Proposal) decide(d decision) {
 			p.Applied = append(p.Applied, f)
 		}
 	}
-	p.Status = Partly
-	if !slices.ContainsFunc(p.Files, func(f File) bool { return !slices.Contains(p.Applied, f.Path) }) {
-		p.Status = Applied
+	p.Status = govern.ProposalPartly
+	if !slices.ContainsFunc(p.Files, func(f govern.ProposedFile) bool { return !slices.Contains(p.Applied, f.Path) }) {
+		p.Status = govern.ProposalApplied
 	}
 }
 
@@ -281,10 +247,10 @@ func (p *Proposal) decidedElsewhere(top *os.Root, notes []protocol.LedgerNote) {
 	}
 	var d decision
 	if readJSON(top, p.Dir+"/"+rejectedFile, &d) == nil {
-		d.Status = Rejected
+		d.Status = govern.ProposalRejected
 		p.decide(d)
 	} else if readJSON(top, p.Dir+"/"+appliedFile, &d) == nil {
-		d.Status = Applied
+		d.Status = govern.ProposalApplied
 		if len(d.Files) == 0 {
 			for _, f := range p.Files {
 				d.Files = append(d.Files, f.Path)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
@@ -16,12 +17,12 @@ func TestChangeDiff(t *testing.T) {
 		change Change
 		want   string
 	}{
-		"create":       {Change{File: File{Path: "a"}, New: []byte("x\n")}, "--- /dev/null\n+++ b/a\n@@ -0,0 +1,1 @@\n+x\n"},
-		"delete":       {Change{File: File{Path: "a"}, Old: []byte("x\n")}, "--- a/a\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n"},
-		"modify":       {Change{File: File{Path: "a"}, Old: []byte("x\n"), New: []byte("y\n")}, "--- a/a\n+++ b/a\n@@ -1,1 +1,1 @@\n-x\n+y\n"},
-		"create empty": {Change{File: File{Path: "a"}, New: []byte{}}, "--- /dev/null\n+++ b/a\n"},
-		"same":         {Change{File: File{Path: "a"}, Old: []byte("x"), New: []byte("x")}, ""},
-		"gone already": {Change{File: File{Path: "a"}}, ""},
+		"create":       {Change{ProposedFile: govern.ProposedFile{Path: "a"}, New: []byte("x\n")}, "--- /dev/null\n+++ b/a\n@@ -0,0 +1,1 @@\n+x\n"},
+		"delete":       {Change{ProposedFile: govern.ProposedFile{Path: "a"}, Old: []byte("x\n")}, "--- a/a\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n"},
+		"modify":       {Change{ProposedFile: govern.ProposedFile{Path: "a"}, Old: []byte("x\n"), New: []byte("y\n")}, "--- a/a\n+++ b/a\n@@ -1,1 +1,1 @@\n-x\n+y\n"},
+		"create empty": {Change{ProposedFile: govern.ProposedFile{Path: "a"}, New: []byte{}}, "--- /dev/null\n+++ b/a\n"},
+		"same":         {Change{ProposedFile: govern.ProposedFile{Path: "a"}, Old: []byte("x"), New: []byte("x")}, ""},
+		"gone already": {Change{ProposedFile: govern.ProposedFile{Path: "a"}}, ""},
 	} {
 		if got := c.change.Diff(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -40,7 +41,7 @@ func TestWritable(t *testing.T) {
 	}
 	changes := func(paths ...string) (all []Change) {
 		for _, p := range paths {
-			all = append(all, Change{File: File{Path: p}, New: []byte("x")})
+			all = append(all, Change{ProposedFile: govern.ProposedFile{Path: p}, New: []byte("x")})
 		}
 		return all
 	}
@@ -65,7 +66,7 @@ func TestWritable(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	all := []Proposal{{TurnID: "a", Status: Applied}, {TurnID: "b", Status: Open}, {TurnID: "c", Status: Partly}}
+	all := []Proposal{{govern.Proposal{TurnID: "a", Status: govern.ProposalApplied}}, {govern.Proposal{TurnID: "b", Status: govern.ProposalOpen}}, {govern.Proposal{TurnID: "c", Status: govern.ProposalPartly}}}
 	if p, err := Choose(all, "a"); err != nil || p.TurnID != "a" {
 		t.Errorf("%v %v", p, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
@@ -45,6 +46,9 @@ phase: ""              # phase that should start
 complete: false        # true asks for the end of the run
 needs_human: ""        # what only a person can decide
 # files: []            # only where git cannot see them
+# propose:             # what a role that proposes would change: it does not change the files themselves
+#  - path: src/cart.go
+#    file: /tmp/cart.go  # the new content; or delete: true
 `
 
 // form is what a person fills in.
@@ -60,6 +64,60 @@ type form struct {
 	Next       string   `yaml:"next"`
 	Phase      string   `yaml:"phase"`
 	Complete   bool     `yaml:"complete"`
+	Propose    []change `yaml:"propose"`
+}
+
+// change is a file that a person proposes.
+type change struct {
+	Path   string `yaml:"path"`
+	File   string `yaml:"file"` // with the new content
+	Delete bool   `yaml:"delete"`
+}
+
+// mostProposed bounds the size of a proposed file.
+const mostProposed = 8 << 20
+
+// proposed reads what a person proposes.
+func (c change) proposed() (p protocol.ProposedChange, err error) {
+	p.Path = c.Path
+	if c.Path == "" || c.Delete == (c.File != "") {
+		return p, cli.Usage("a proposed file needs its path, and either the file with its content or delete").WithHint("--propose PATH=FILE, --propose-delete PATH")
+	}
+	if c.Delete {
+		return p, nil
+	}
+	info, err := os.Stat(c.File)
+	switch {
+	case err != nil:
+		return p, cli.Usage("--propose %s: %v", c.Path, err)
+	case !info.Mode().IsRegular() || info.Size() > mostProposed:
+		return p, cli.Usage("--propose %s: %s is not a regular file of at most %d MiB", c.Path, c.File, mostProposed>>20)
+	}
+	data, err := os.ReadFile(c.File)
+	if err != nil {
+		return p, cli.Usage("--propose %s: %v", c.Path, err)
+	}
+	if !utf8.Valid(data) {
+		return p, cli.Usage("--propose %s: %s is not text in UTF-8, which a turn result contains", c.Path, c.File).WithHint("give the role write_authority authoritative for such files")
+	}
+	text := string(data)
+	p.Content = &text
+	return p, nil
+}
+
+// propose adds the values of flags to the form.
+func (f *form) propose(files, deleted []string) error {
+	for _, text := range files {
+		path, file, ok := strings.Cut(text, "=")
+		if !ok || file == "" {
+			return fmt.Errorf("--propose %q: expected a path and the file with its content: src/cart.go=/tmp/cart.go", text)
+		}
+		f.Propose = append(f.Propose, change{Path: path, File: file})
+	}
+	for _, path := range deleted {
+		f.Propose = append(f.Propose, change{Path: path, Delete: true})
+	}
+	return nil
 }
 
 type entry struct {
@@ -124,7 +182,7 @@ func first(err error) string {
 }
 
 // submission is the form as the engine takes it.
-func (f form) submission() govern.Submission {
+func (f form) submission() (govern.Submission, error) {
 	s := govern.Submission{Status: protocol.ResultStatus(f.Status), Summary: strings.TrimSpace(f.Summary), NeedsHuman: strings.TrimSpace(f.NeedsHuman),
 		Files: f.Files, NextRole: f.Next, Phase: f.Phase, Complete: f.Complete,
 		Verification: protocol.Verification{Status: f.Verify, EvidenceSummary: f.Evidence}}
@@ -135,7 +193,14 @@ func (f form) submission() govern.Submission {
 		s.Decisions = append(s.Decisions, protocol.Decision{ID: e.ID, Category: e.Category, Statement: e.Statement, Rationale: e.Rationale, Durability: e.Durability,
 			Overrides: e.Overrides})
 	}
-	return s
+	for _, c := range f.Propose {
+		p, err := c.proposed()
+		if err != nil {
+			return s, err
+		}
+		s.Proposes = append(s.Proposes, p)
+	}
+	return s, nil
 }
 
 // add adds the values of flags to the form.

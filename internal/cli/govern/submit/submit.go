@@ -4,6 +4,7 @@ package submit
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type submission struct {
 	from                            string
 	empty, edit                     bool
 	objections, resolved, decisions []string
+	proposed, deleted               []string
 }
 
 // New returns the command.
@@ -45,6 +47,8 @@ func New(app *cli.App) *cobra.Command {
 	fl.StringArrayVar(&s.resolved, "resolve", nil, `OBJECTION="resolution" (repeatable)`)
 	fl.StringArrayVar(&s.decisions, "decision", nil, `"CATEGORY: WHAT, because WHY" (repeatable)`)
 	fl.StringArrayVar(&s.form.Files, "file", nil, "changed file (repeatable; default: the changes that git reports)")
+	fl.StringArrayVar(&s.proposed, "propose", nil, "propose the content of a file: PATH=FILE (repeatable)")
+	fl.StringArrayVar(&s.deleted, "propose-delete", nil, "propose to delete a file (repeatable)")
 	fl.StringVar(&s.form.Verify, "verification", "", "pass, fail or skipped (default skipped)")
 	fl.StringVar(&s.form.Evidence, "evidence", "", "what you checked, or why nothing")
 	fl.StringVar(&s.form.Next, "next", "", "next role (default human)")
@@ -65,7 +69,7 @@ func (s *submission) run(app *cli.App, cmd *cobra.Command) error {
 		return nil
 	}
 	given := slices.ContainsFunc([]string{"summary", "objection", "resolve", "decision", "verification", "evidence", "next", "phase", "complete", "needs-human",
-		"file"}, cmd.Flags().Changed)
+		"file", "propose", "propose-delete"}, cmd.Flags().Changed)
 	if (s.from != "" || s.edit) && given || s.from != "" && s.edit {
 		return cli.Usage("--from and --edit contradict each other and the flags of the content").WithHint("put everything into the form")
 	}
@@ -78,13 +82,17 @@ func (s *submission) run(app *cli.App, cmd *cobra.Command) error {
 	case s.from != "":
 		s.form, err = read(app, s.from)
 	case given:
-		if err := s.form.add(s.objections, s.resolved, s.decisions); err != nil {
+		if err := errors.Join(s.form.add(s.objections, s.resolved, s.decisions), s.form.propose(s.proposed, s.deleted)); err != nil {
 			return cli.Usage("%v", err)
 		}
 	case cli.IsTerminal(app.In):
 		_, err = view.Use(app, cmd, false, func(ctx context.Context, e govern.Engine) (struct{}, error) {
 			return struct{}{}, s.form.ask(ctx, app, func(field string) (string, error) {
-				return e.CheckSubmission(ctx, govern.SubmitOptions{Turn: s.o.Turn, Form: s.form.submission()}, field)
+				form, err := s.form.submission()
+				if err != nil {
+					return "", err
+				}
+				return e.CheckSubmission(ctx, govern.SubmitOptions{Turn: s.o.Turn, Form: form}, field)
 			})
 		})
 	}
@@ -97,7 +105,9 @@ func (s *submission) run(app *cli.App, cmd *cobra.Command) error {
 		}
 		return cli.Usage("%v", errEmpty).WithHint(`%s --summary "..."`, cmd.CommandPath())
 	}
-	s.o.Form = s.form.submission()
+	if s.o.Form, err = s.form.submission(); err != nil {
+		return err
+	}
 	return view.Act(app, cmd, false, func(ctx context.Context, e govern.Engine) (govern.Report, error) {
 		r, err := e.Submit(ctx, s.o)
 		if s.edit && err == nil && r.Outcome == govern.OutcomeDone && !s.o.DryRun {

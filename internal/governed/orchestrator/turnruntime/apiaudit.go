@@ -74,7 +74,7 @@ func (c *conversation) writeAudit(o Outcome, fault *chatapi.Fault) error {
 			return err
 		}
 	}
-	if fault != nil {
+	if fault != nil && !o.Cancelled {
 		if err := writeJSON(filepath.Join(dir, auditFault), fault, c.plan.redact); err != nil {
 			return err
 		}

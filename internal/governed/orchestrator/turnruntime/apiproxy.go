@@ -244,7 +244,8 @@ func (c *conversation) outcome(ctx context.Context, fault *chatapi.Fault) Outcom
 	resume := "; then: drawbar govern step --resume"
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errTurnLimit) && fault != c.plan.unfit:
-		o.Class, o.Detail = ClassTimeout, fmt.Sprintf("the time limit of the turn expired after %d requests; the last one: %s", len(c.attempts), fault.Message)
+		*fault = *chatapi.NewFault(execution.ClassTimeout, fmt.Sprintf("the time limit of the turn expired after %d requests; the last one: %s", len(c.attempts), fault.Message))
+		o.Class, o.Detail = ClassTimeout, fault.Message
 		o.Hint = "give it more time: drawbar govern step --resume --timeout 40m"
 	case cause != nil:
 		return Outcome{Meta: o.Meta, Cost: o.Cost, Cancelled: true, Detail: "the caller stopped the turn", Hint: "drawbar govern step"}

@@ -339,7 +339,7 @@ func TestAPIProxyTimeLimits(t *testing.T) {
 	}
 	d = apiScene(t, "openai", hang.URL)
 	d.Timeout = 50 * time.Millisecond
-	if o := serve(t, t.Context(), d); o.Class != ClassTimeout || !strings.Contains(o.Hint, "--timeout") {
+	if o := serve(t, t.Context(), d); o.Class != ClassTimeout || !strings.Contains(o.Hint, "--timeout") || !strings.Contains(read(t, stagedFile(d, auditFault)), `"error_class": "timeout"`) {
 		t.Errorf("%+v", o)
 	}
 	d = apiScene(t, "openai", hang.URL)

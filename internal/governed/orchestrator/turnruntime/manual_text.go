@@ -82,6 +82,8 @@ func (d Dispatch) templatePath() string {
 // Placeholders of the template.
 const (
 	blankFile      = "<path of a file that you changed>"
+	blankProposed  = "<path of a file that you propose to change>"
+	blankContent   = "<the whole new content of the file>"
 	blankObjection = "<what you object to>"
 	blankSummary   = "<what you did, in one sentence>"
 	blankStatement = "<what you decided>"
@@ -92,7 +94,7 @@ const (
 
 // unfilled is a placeholder that is still in a result, empty if there is none.
 func unfilled(data []byte) string {
-	for _, b := range []string{blankFile, blankObjection, blankSummary, blankStatement, blankReason, blankEvidence, blankRole} {
+	for _, b := range []string{blankFile, blankProposed, blankContent, blankObjection, blankSummary, blankStatement, blankReason, blankEvidence, blankRole} {
 		if bytes.Contains(data, []byte(`"`+b+`"`)) {
 			return b
 		}
@@ -110,11 +112,14 @@ func Template(d Dispatch) []byte {
 	}
 	artifact := protocol.ArtifactWorkspace
 	files := []string{blankFile}
+	var proposed []protocol.ProposedChange
 	switch d.Role.WriteAuthority {
 	case protocol.ReviewOnly:
 		artifact, files = protocol.ArtifactReview, []string{}
 	case protocol.Proposed:
-		artifact = protocol.ArtifactPatch
+		content := blankContent
+		artifact, files = protocol.ArtifactPatch, []string{}
+		proposed = []protocol.ProposedChange{{Path: blankProposed, Action: "modify", Content: &content}}
 	}
 	objections := []protocol.Objection{}
 	if d.Role.WriteAuthority == protocol.ReviewOnly || d.Role.FirstEdition() {
@@ -136,12 +141,14 @@ func Template(d Dispatch) []byte {
 		NextRole      string                  `json:"proposed_next_role"`
 		Phase         *string                 `json:"phase_transition_request"`
 		Completion    bool                    `json:"run_completion_request"`
+
+		Proposed []protocol.ProposedChange `json:"proposed_changes,omitempty"`
 	}{SchemaVersion: protocol.ResultVersion, RunID: d.Run, TurnID: d.Turn.TurnID, Role: d.RoleID, RuntimeID: d.RuntimeID,
 		Status: protocol.ResultCompleted, Summary: blankSummary,
 		Decisions:  []decision{{"DEC-001", "scope", blankStatement, blankReason}},
 		Objections: objections, FilesChanged: files,
 		Verification: protocol.Verification{Status: protocol.VerificationSkipped, EvidenceSummary: blankEvidence},
-		Artifact:     protocol.ResultArtifact{Type: artifact}, NextRole: blankRole}
+		Artifact:     protocol.ResultArtifact{Type: artifact}, NextRole: blankRole, Proposed: proposed}
 	b, err := protocol.MarshalFile(v)
 	if err != nil {
 		panic(err) // all fields are JSON values
