@@ -63,7 +63,7 @@ func TestShell(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var seen shown
 			a := s.run(t.Context(), tt.command, time.Minute, seen.add)
-			if !strings.HasSuffix(a.Text, tt.want) || a.Error != tt.err || a.Exit.Code != tt.code || a.Exit.Exited != (tt.code >= 0) {
+			if !strings.HasSuffix(a.Text, tt.want) || (tt.err == "") != (a.Error == "") || !strings.HasSuffix(a.Error, tt.err) || a.Exit.Code != tt.code || a.Exit.Exited != (tt.code >= 0) {
 				t.Errorf("%+v, exit %+v", a, a.Exit)
 			}
 			if !strings.HasPrefix(tt.want, "[") && !strings.HasPrefix(a.Text, seen.String()) {
