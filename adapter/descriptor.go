@@ -31,6 +31,7 @@ type Descriptor struct {
 	Keys           []string          // variables needed for the agent's login; kept in a minimal environment
 	Docs           string            // URL of the vendor's documentation
 	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing; ProtocolExternal, ProtocolDrawbar, ProtocolAPI or ProtocolA2A
+	InProcess      bool              // a part of this program: it has no program of its own
 	Described      bool              // an entry describes it, in place of an adapter
 	Documented     string            // URL of the document that the adapter follows; set if it was never exercised with the agent's program
 	New            func() Adapter
@@ -54,12 +55,17 @@ const ProtocolA2A = "A2A"
 // NotExercised describes an agent whose adapter follows documents, see Descriptor.Documented.
 const NotExercised = "documented, not exercised"
 
-// Kind describes how an agent is reached: "own adapter", "over ACP", "over Drawbar", "external adapter", "model API",
-// "described entry", or NotExercised.
+// Programless reports whether the agent has no program to find, install or name: it is a service, or a part of this program.
+func (d Descriptor) Programless() bool { return d.InProcess || d.IsService() }
+
+// Kind describes how an agent is reached: "own adapter", "part of Drawbar", "over ACP", "over A2A", "over Drawbar",
+// "external adapter", "model API", "described entry", or NotExercised.
 func (d Descriptor) Kind() string {
 	switch {
 	case d.Documented != "":
 		return NotExercised
+	case d.InProcess:
+		return "part of Drawbar"
 	case d.Protocol == ProtocolExternal:
 		return "external adapter"
 	case d.Protocol == ProtocolAPI:
@@ -74,7 +80,7 @@ func (d Descriptor) Kind() string {
 	return "own adapter"
 }
 
-// IsService reports an agent that is a service: it has no program.
+// IsService reports whether the agent is a service.
 func (d Descriptor) IsService() bool { return d.Protocol == ProtocolAPI || d.Protocol == ProtocolA2A }
 
 // Clone returns a copy that shares no memory with d, with the agent's name as the default of other names. Lists

@@ -99,7 +99,7 @@ func (r *Registry) offer(services []adapter.Adapter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name, rec := range r.agents {
-		if rec.source != SourceBuiltin || !rec.descriptor.IsService() {
+		if rec.source != SourceBuiltin || !rec.descriptor.Programless() {
 			continue
 		}
 		with := *rec
@@ -460,7 +460,7 @@ func (r *Registry) unknown(name string) error {
 	}
 	var open []string // agents that take any program
 	for _, other := range slices.Sorted(maps.Keys(r.agents)) {
-		if d := r.agents[other].descriptor; d.Command == "" && !d.IsService() {
+		if d := r.agents[other].descriptor; d.Command == "" && !d.Programless() {
 			open = append(open, fmt.Sprintf("drawbar run %s \"what to do\" -- COMMAND [ARGS...]", other))
 		}
 	}

@@ -80,7 +80,7 @@ func (f *faults) validate(d adapter.Descriptor) adapter.Adapter {
 		f.add("protocol", "is not one of the allowed values", strconv.Quote(clip(d.Protocol)), strings.Join(protocols, ", "))
 	}
 	a := f.adapter(d.New)
-	if d.Command != "" || !d.IsService() && !takesCommand(a) {
+	if d.Command != "" || !d.Programless() && !takesCommand(a) {
 		f.command(d.Command)
 	}
 	return a

@@ -46,6 +46,7 @@ type kit struct {
 	hidden        string // evidence that a command does not know which agent it is inside of
 	forgets       string // evidence that a turn that did not end is in no file
 	abandons      string // evidence that a denied permission ends the turn
+	inside        bool   // it is a part of Drawbar: no process of its own can be paused or killed
 	drives        string // the agent that it is a bridge to, and that a command is inside of
 	asked         string // the model that requests name when model is asked for; empty: model
 }
@@ -226,7 +227,15 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
 		},
 		shell: func(c string) string { return fmt.Sprintf(`{"name":"shell","input":{"command":%s}}`, q(c)) },
-		mcp:   func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
-		model: "anthropic/scripted-other", asked: "scripted-other",
+		mcp: func(s, t, in string) string {
+			if s == "drawbar" { // a tool of the caller, which is no server's
+				return fmt.Sprintf(`{"name":%q,"input":%s}`, t, in)
+			}
+			return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in)
+		},
+		escalate: func(p string) string {
+			return fmt.Sprintf(`{"name":"shell","input":{"command":%s}}`, q("echo hi > "+p))
+		},
+		model: "anthropic/scripted-other", asked: "scripted-other", priced: "anthropic/claude-sonnet-5-5", cutIsFinal: true, givesUp: true, inside: true,
 	},
 }

@@ -347,9 +347,13 @@ func TestCancel(t *testing.T) {
 	if res, _ := ask(t, req, agent.Options{}); res.Error == nil || res.Error.ErrorCode() != execution.CodeTimeout {
 		t.Errorf("%s %+v", res.Status, res.Error)
 	}
+	req.Run.TimeoutMs, req.Run.InactivityTimeoutMs = 0, 300
+	if res, _ := ask(t, req, agent.Options{}); res.Error == nil || res.Error.ErrorCode() != execution.CodeInactivityTimeout || res.ExitReason != execution.ExitInactivity {
+		t.Errorf("%s %s %+v", res.Status, res.ExitReason, res.Error)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cancelled != 1 {
+	if p.cancelled != 2 {
 		t.Errorf("the task was cancelled %d times", p.cancelled)
 	}
 }

@@ -28,7 +28,7 @@ func FuzzTask(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		open, shown := false, ""
-		r := &run{c: &client{access: &service.Access{Title: "it"}}, cancel: func() {}, yield: func(e execution.Event, _ error) bool {
+		r := &run{c: &client{access: &service.Access{Title: "it"}}, box: service.NewInbox(0), cancel: func() {}, yield: func(e execution.Event, _ error) bool {
 			switch b := e.Body.(type) {
 			case execution.MessageStart:
 				if open {

@@ -48,7 +48,7 @@ type run struct {
 
 func execute(ctx context.Context, a *Adapter, req execution.Request, in adapter.Inbox, yield func(execution.Event, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &run{req: req, yield: yield, cancel: cancel, box: service.NewInbox()}
+	r := &run{req: req, yield: yield, cancel: cancel, box: service.NewInbox(time.Duration(req.Run.InactivityTimeoutMs) * time.Millisecond)}
 	var reader sync.WaitGroup
 	reader.Go(func() { r.box.Listen(ctx, in) })
 	defer func() {
@@ -61,7 +61,7 @@ func execute(ctx context.Context, a *Adapter, req execution.Request, in adapter.
 	first, f := r.prepare(ctx, a)
 	if f != nil {
 		if ctx.Err() != nil {
-			f = stopped(ctx).Failure
+			_, f = service.Ended(ctx, a.access.Title)
 		}
 		r.emit(f.Event())
 		r.last = &cliagent.Outcome{Reason: execution.TurnFailed, Failure: f}
@@ -85,6 +85,8 @@ func (r *run) emit(b execution.Body) {
 	if r.over {
 		return
 	}
+	r.box.Quiet() // the consumer's time is not the agent's silence
+	defer r.box.Heard()
 	if !r.yield(execution.Event{Body: b}, nil) {
 		r.over = true
 		r.cancel()
@@ -185,6 +187,9 @@ func (r *run) turn(ctx context.Context, parts a2a.ContentParts) {
 	if o.Failure != nil && ctx.Err() == nil {
 		r.emit(o.Failure.Event())
 	}
+	for _, b := range service.Notices(o.Failure) {
+		r.emit(b)
+	}
 	if r.last = o; r.task.begun {
 		r.emit(o.End(r.turns))
 		r.turns++
@@ -203,7 +208,7 @@ func (r *run) exchange(ctx context.Context, parts a2a.ContentParts) *cliagent.Ou
 		f := r.follow(ctx, m)
 		if ctx.Err() != nil && !t.settled() {
 			t.withdraw(ctx)
-			return stopped(ctx)
+			return r.stopped(ctx)
 		}
 		o := &cliagent.Outcome{Reason: execution.TurnFailed, Text: t.answer(), Failure: f}
 		if f == nil {
@@ -218,7 +223,7 @@ func (r *run) exchange(ctx context.Context, parts a2a.ContentParts) *cliagent.Ou
 		r.emit(execution.InputRequired{ID: id, Question: t.said(), Source: execution.InputFromAgent})
 		d, answered := r.box.Answer(ctx, id)
 		if !answered { // the task goes on waiting
-			return stopped(ctx)
+			return r.stopped(ctx)
 		}
 		if !d.Approve { // and the next message answers it
 			return &cliagent.Outcome{Reason: execution.TurnInterrupted, Text: o.Text}
@@ -290,14 +295,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // stopped is the outcome of a turn whose context ended.
-func stopped(ctx context.Context) *cliagent.Outcome {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, service.ErrInterrupted):
-		return &cliagent.Outcome{Reason: execution.TurnInterrupted}
-	case errors.Is(cause, context.DeadlineExceeded):
-		return &cliagent.Outcome{Reason: execution.TurnFailed, Failure: &cliagent.Failure{Code: execution.CodeTimeout, Message: "the run's time was over"}}
-	}
-	return &cliagent.Outcome{Reason: execution.TurnFailed, Failure: &cliagent.Failure{Code: execution.CodeAborted, Message: "the run was stopped"}}
+func (r *run) stopped(ctx context.Context) *cliagent.Outcome {
+	reason, f := service.Ended(ctx, r.c.access.Title)
+	return &cliagent.Outcome{Reason: reason, Failure: f}
 }
 
 // result is the run's result.
@@ -306,12 +306,7 @@ func (r *run) result(name string) execution.Result {
 		Metadata: map[string]any{}}
 	r.last.Fill(&res)
 	if f := r.last.Failure; f != nil {
-		switch f.Code {
-		case execution.CodeTimeout:
-			res.ExitReason = execution.ExitByTimeout
-		case execution.CodeAborted:
-			res.ExitReason = execution.ExitReasonAbort
-		}
+		res.ExitReason = service.Exit(f)
 	}
 	if r.waiting != "" && !r.req.Run.NoSession {
 		res.Continuation = &execution.Continuation{Kind: execution.ContinuationClarification, State: map[string]any{"agent": name, "sessionId": r.session,

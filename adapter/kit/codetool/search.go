@@ -34,7 +34,7 @@ type listInput struct {
 
 // list is the tool that lists a folder.
 func (f *Folder) list() modelapi.Tool {
-	return modelapi.Define("list", "List a folder. Folders end with a slash, links with an arrow to their target. A recursive list leaves out what is in "+strings.Join(passed, ", ")+".",
+	return modelapi.Define("list", "List a folder. Folders end with a slash, links with an arrow to their target. A recursive list leaves out what is in "+strings.Join(passed, ", ")+" and what .gitignore names.",
 		func(in listInput) (modelapi.Job, error) {
 			if in.Path == "" {
 				in.Path = "."
@@ -51,7 +51,7 @@ var errEnough = errors.New("enough")
 
 func listFolder(ctx context.Context, p place, recursive bool) (string, error) {
 	var lines []string
-	err := walk(ctx, p, func(name string, d fs.DirEntry) error {
+	err := walk(ctx, p, recursive, func(name string, d fs.DirEntry) error {
 		if len(lines) >= listEntries {
 			return errEnough
 		}
@@ -80,9 +80,11 @@ func listFolder(ctx context.Context, p place, recursive bool) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// walk calls visit for what is below a folder, with names relative to it, in lexical order. Links are not followed.
-func walk(ctx context.Context, p place, visit func(name string, d fs.DirEntry) error) error {
+// walk calls visit for what is below a folder, with names relative to it, in lexical order. Links are not followed. With sparing,
+// what .gitignore files name is left out.
+func walk(ctx context.Context, p place, sparing bool, visit func(name string, d fs.DirEntry) error) error {
 	top := filepath.ToSlash(p.name)
+	g := ignored{root: p.root}
 	err := fs.WalkDir(p.root.FS(), top, func(at string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -102,7 +104,17 @@ func walk(ctx context.Context, p place, visit func(name string, d fs.DirEntry) e
 			}
 			return fmt.Errorf("%s is not a folder", p.shown)
 		case at == top:
+			if sparing {
+				g.enter(top)
+			}
 			return nil
+		case sparing && g.has(at, d.IsDir()):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case sparing && d.IsDir():
+			g.enter(at)
 		}
 		if err := visit(name, d); err != nil {
 			return err
@@ -125,7 +137,7 @@ type searchInput struct {
 // search is the tool that searches files.
 func (f *Folder) search() modelapi.Tool {
 	return modelapi.Define("search", "Find lines by a regular expression (RE2), in files that fit a glob; without a pattern, find files by the glob. "+
-		"Binary files, "+strings.Join(passed, ", ")+" are left out.",
+		"Binary files, "+strings.Join(passed, ", ")+" and what .gitignore names are left out, unless path is one of them.",
 		func(in searchInput) (modelapi.Job, error) {
 			if in.Path == "" {
 				in.Path = "."
@@ -167,7 +179,7 @@ func (s *searcher) run(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", s.fault(err)
 	}
-	err = walk(ctx, s.place, func(name string, d fs.DirEntry) error {
+	err = walk(ctx, s.place, true, func(name string, d fs.DirEntry) error {
 		if !d.Type().IsRegular() || !s.fits(name) {
 			return nil
 		}

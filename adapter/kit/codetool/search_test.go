@@ -90,3 +90,53 @@ func TestSearch(t *testing.T) {
 		}
 	}
 }
+
+// TestIgnored: what .gitignore files name is not searched, unless it is what is asked for.
+func TestIgnored(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		".gitignore":      "# built\n\n*.log\n/dist/\ntarget/\n!keep.log\nsub/only.txt\n[\n  \n\\#odd\n",
+		"sub/.gitignore":  "*.tmp\n/here.txt\n",
+		"a[b]/.gitignore": "x.txt\n",
+		"a.log":           "needle", "keep.log": "needle", "dist/a.txt": "needle", "sub/dist/a.txt": "needle", "sub/target/a.txt": "needle", "target": "needle",
+		"sub/only.txt": "needle", "only.txt": "needle", "sub/a.tmp": "needle", "a.tmp": "needle", "sub/here.txt": "needle", "sub/deep/here.txt": "needle", "here.txt": "needle",
+		"a[b]/x.txt": "needle", "ab/x.txt": "needle", "#odd": "needle",
+	}
+	f, _ := folder(t, files)
+	for _, tt := range []struct{ path, want string }{
+		{"", "a.tmp ab/x.txt here.txt keep.log only.txt sub/deep/here.txt sub/dist/a.txt target"},
+		{"sub", "sub/deep/here.txt sub/dist/a.txt"},
+		{"dist", "dist/a.txt"},
+		{"sub/target", "sub/target/a.txt"},
+		{"a.log", "a.log"},
+	} {
+		a := use(t, f, "search", in{"pattern": "needle", "path": tt.path})
+		var got []string
+		for line := range strings.SplitSeq(a.Text, "\n") {
+			got = append(got, strings.TrimSuffix(line, ":1: needle"))
+		}
+		if text := strings.Join(got, " "); text != tt.want {
+			t.Errorf("%q: %s, want %s", tt.path, text, tt.want)
+		}
+	}
+	if a := use(t, f, "list", in{"recursive": true}); strings.Contains(a.Text, "dist/a.txt\nhere") || strings.Contains(a.Text, "a.log") || !strings.Contains(a.Text, "keep.log") {
+		t.Errorf("%s", a.Text)
+	}
+	if a := use(t, f, "list", in{}); !strings.Contains(a.Text, "dist/") || !strings.Contains(a.Text, "a.log") {
+		t.Errorf("a list of one folder leaves something out: %s", a.Text)
+	}
+}
+
+// FuzzIgnore: no line breaks a search.
+func FuzzIgnore(f *testing.F) {
+	for _, s := range []string{"*.log", "!/a/**/b/", "[", "{a,b}", "\\", "**", "/"} {
+		f.Add(s, "a/b.log")
+	}
+	f.Fuzz(func(t *testing.T, line, name string) {
+		if r, ok := parseRule("a*b", line); ok {
+			g := ignored{rules: []rule{r}}
+			g.has(name, true)
+			g.has(name, false)
+		}
+	})
+}

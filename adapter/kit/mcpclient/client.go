@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -102,10 +101,7 @@ func (c *Client) connect(ctx context.Context, s *server) error {
 	s.cancel = cancel
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
-	client := mcp.NewClient(&mcp.Implementation{Name: "drawbar", Version: execution.SchemaVersion}, nil)
-	if c.opts.Dir != "" {
-		client.AddRoots(&mcp.Root{URI: "file://" + filepath.ToSlash(c.opts.Dir), Name: filepath.Base(c.opts.Dir)})
-	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "drawbar", Version: execution.SchemaVersion}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	if s.session, err = client.Connect(life, transport, nil); err != nil {
 		return err
 	}

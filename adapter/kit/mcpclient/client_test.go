@@ -171,7 +171,7 @@ func TestBadServers(t *testing.T) {
 	}
 	missing, o := stdio(t, "missing", "")
 	missing.Command = "no-such-program"
-	if _, err := Open(t.Context(), []execution.MCPServer{missing}, o); err == nil || !strings.Contains(err.Error(), "find no-such-program") {
+	if _, err := Open(t.Context(), []execution.MCPServer{missing}, o); err == nil || !strings.Contains(err.Error(), "look up no-such-program") {
 		t.Error(err)
 	}
 	refused := execution.MCPServer{Name: "refused", Transport: execution.MCPStreamableHTTP, URL: "http://127.0.0.1:1/"}

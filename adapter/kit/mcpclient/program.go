@@ -30,7 +30,7 @@ func start(o Options, m execution.MCPServer) (*program, error) {
 	}
 	path, err := lookpath.In(env, o.Dir, m.Command)
 	if err != nil {
-		return nil, fmt.Errorf("find %s: %w", m.Command, err)
+		return nil, err
 	}
 	// Its life is ended by stop: the context of the connection ends earlier.
 	handle, err := o.Start(context.Background(), process.Spec{Path: path, Args: m.Args, Dir: o.Dir, Env: env, KeepStdin: true, MaxLine: maxLine, Grace: o.Grace})

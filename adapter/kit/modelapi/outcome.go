@@ -48,16 +48,18 @@ func failed(word string, code execution.ErrorCode, format string, args ...any) *
 }
 
 // stopped is the failure of a run whose context ended.
-func stopped(ctx context.Context) *outcome {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, service.ErrInterrupted):
-		return &outcome{reason: execution.TurnInterrupted, word: EndCancelled}
-	case errors.Is(cause, errElapsed):
+func (r *run) stopped(ctx context.Context) *outcome {
+	if errors.Is(context.Cause(ctx), errElapsed) {
 		return failed(EndElapsed, execution.CodeTimeout, "the time for the turn was over")
-	case errors.Is(cause, context.DeadlineExceeded):
-		return failed(EndElapsed, execution.CodeTimeout, "the time for the run was over")
 	}
-	return failed(EndCancelled, execution.CodeAborted, "the run was stopped")
+	reason, f := service.Ended(ctx, r.spec.Title)
+	o := &outcome{reason: reason, word: EndCancelled}
+	if f != nil {
+		if o.failure = (&failure{Failure: *f}); f.Code != execution.CodeAborted {
+			o.word = EndElapsed
+		}
+	}
+	return o
 }
 
 // judge derives the outcome from an answer without tool calls. A word of EndInvalid means that the model may try again.
@@ -133,12 +135,7 @@ func (r *run) result() execution.Result {
 		res.Error = execution.NewResultError(execution.CodeInterrupted, "the turn was interrupted")
 	default:
 		res.Status, res.Error = execution.StatusFailed, o.failure.Result()
-		switch o.failure.Code {
-		case execution.CodeTimeout:
-			res.ExitReason = execution.ExitByTimeout
-		case execution.CodeAborted:
-			res.ExitReason = execution.ExitReasonAbort
-		}
+		res.ExitReason = service.Exit(&o.failure.Failure)
 	}
 	res.Continuation = r.continuation(o)
 	return res

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -80,7 +81,7 @@ func (a *Adapter) Run(ctx context.Context, agent Agent, req execution.Request, i
 func execute(ctx context.Context, a *Adapter, agent Agent, req execution.Request, in adapter.Inbox, yield func(execution.Event, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &run{spec: &a.spec, agent: agent, name: cmp.Or(agent.Name, a.spec.Name), req: req, yield: yield, cancel: cancel, ids: map[string]bool{},
-		client: httpcall.New(a.opts.Transport), box: service.NewInbox(), total: &execution.Usage{}, asked: new(int)}
+		client: httpcall.New(a.opts.Transport), box: service.NewInbox(time.Duration(req.Run.InactivityTimeoutMs) * time.Millisecond), total: &execution.Usage{}, asked: new(int)}
 	r.tools, _ = in.(adapter.ToolHost)
 	r.hooks, _ = in.(adapter.HookHost)
 	var reader sync.WaitGroup
@@ -130,6 +131,8 @@ func (r *run) send(e execution.Event) {
 	if r.over {
 		return
 	}
+	r.box.Quiet() // the consumer's time is not the agent's silence
+	defer r.box.Heard()
 	if !r.yield(e, nil) {
 		r.over = true
 		r.cancel()
@@ -169,11 +172,9 @@ func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Erro
 	if err := r.keep(getenv); err != nil {
 		return Message{}, err
 	}
-	if r.log != nil {
-		r.log.hide = r.opened.Key
-	}
 	if r.agent.Past != nil {
 		r.call.Messages = r.agent.Past.Messages
+		r.save("")
 	}
 	for _, m := range r.call.Messages {
 		for _, p := range m.Parts {

@@ -43,7 +43,7 @@ func (r *run) carryOut(ctx context.Context, prompt string) Answer {
 	r.call.Messages.Say(false, Part{Kind: Text, Text: prompt})
 	o := r.answer(ctx)
 	if ctx.Err() != nil && o.reason != execution.TurnCompleted {
-		o = stopped(ctx)
+		o = r.stopped(ctx)
 	}
 	switch {
 	case o.reason == execution.TurnCompleted && strings.TrimSpace(o.text) != "":

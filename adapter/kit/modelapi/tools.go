@@ -131,6 +131,7 @@ func (r *run) callers() []Tool {
 		}
 		tools[i] = Tool{Tool: t, Check: func(input json.RawMessage) (Job, error) {
 			return Job{Ask: ask, Detail: fmt.Sprintf("%s wants to use %s", r.name, t.Name), Do: func(ctx context.Context, l *Live) Answer {
+				r.box.Quiet()
 				res, err := r.tools.CallTool(ctx, execution.ToolCall{ID: l.call.ID, Name: t.Name, Input: input})
 				switch {
 				case err != nil:

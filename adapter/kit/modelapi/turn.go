@@ -44,12 +44,15 @@ func (r *run) turn(ctx context.Context, m Message) {
 		o = r.answer(ctx)
 	}
 	if ctx.Err() != nil && o.reason != execution.TurnCompleted {
-		o = stopped(ctx)
+		o = r.stopped(ctx)
 	}
 	end := execution.TurnEnd{TurnIndex: r.turns, Reason: o.reason, Text: o.text, Structured: o.structured}
 	if o.failure != nil {
 		if ctx.Err() == nil {
 			r.emit(o.failure.Event())
+		}
+		for _, b := range service.Notices(&o.failure.Failure) {
+			r.emit(b)
 		}
 		end.Error = o.failure.Result()
 	}
@@ -112,7 +115,7 @@ func (r *run) answer(ctx context.Context) *outcome {
 			return r.limit(EndModelCalls, most)
 		}
 		if r.step(execution.StepStart{TurnIndex: r.turns, StepIndex: step, StepType: "model"}); ctx.Err() != nil {
-			return stopped(ctx) // a limit of the caller's ended the run at this event
+			return r.stopped(ctx) // a limit of the caller's ended the run at this event
 		}
 		r.tally.models++
 		r.models++
@@ -146,7 +149,7 @@ func (r *run) answer(ctx context.Context) *outcome {
 			return o
 		}
 		if ctx.Err() != nil {
-			return stopped(ctx)
+			return r.stopped(ctx)
 		}
 		r.steer()
 	}
@@ -242,7 +245,7 @@ func (r *run) use(ctx context.Context, calls []Part) *outcome {
 	r.call.Messages.Say(false, keep...)
 	switch {
 	case ctx.Err() != nil:
-		return stopped(ctx)
+		return r.stopped(ctx)
 	case looped:
 		return failed(EndLoop, execution.CodeTurnLimit, "%s made the same call %d times with the same result: %s", r.call.Model, limits.Same, calls[0].Name)
 	case over || limits.ToolCalls > 0 && r.tally.tools >= limits.ToolCalls:

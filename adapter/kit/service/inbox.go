@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
@@ -21,11 +22,14 @@ type Inbox struct {
 	answers   map[execution.QuestionID]execution.Decision
 	ended     bool
 	interrupt context.CancelCauseFunc // of the running turn; nil between turns
+
+	silence time.Duration // that ends a turn; 0 is none
+	timer   *time.Timer   // of the running turn; nil without silence
 }
 
-// NewInbox returns an empty inbox.
-func NewInbox() *Inbox {
-	return &Inbox{changed: make(chan struct{}), answers: map[execution.QuestionID]execution.Decision{}}
+// NewInbox returns an empty inbox. A turn in which nothing is heard for as long as silence is ended; zero is no limit.
+func NewInbox(silence time.Duration) *Inbox {
+	return &Inbox{changed: make(chan struct{}), answers: map[execution.QuestionID]execution.Decision{}, silence: silence}
 }
 
 // Listen receives commands until there are no more.
@@ -60,6 +64,37 @@ func (b *Inbox) Begin(interrupt context.CancelCauseFunc) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.interrupt = interrupt
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
+	}
+	if interrupt != nil && b.silence > 0 {
+		b.timer = time.AfterFunc(b.silence, func() { interrupt(silentError{b.silence}) })
+	}
+}
+
+// Quiet stops the clock of silence, while somebody else is waited for; Heard starts it anew.
+func (b *Inbox) Quiet() {
+	if b.silence == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+}
+
+// Heard says that something came.
+func (b *Inbox) Heard() {
+	if b.silence == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer != nil {
+		b.timer.Reset(b.silence)
+	}
 }
 
 // Next waits for the next message; false if none will come.
@@ -91,6 +126,8 @@ func (b *Inbox) Take() []execution.Say {
 
 // Answer waits for the answer to a question; false if the turn ends before it.
 func (b *Inbox) Answer(ctx context.Context, id execution.QuestionID) (execution.Decision, bool) {
+	b.Quiet()
+	defer b.Heard()
 	for {
 		b.mu.Lock()
 		d, ok := b.answers[id]

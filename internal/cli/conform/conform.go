@@ -149,7 +149,7 @@ func (s *stand) request(sc adaptertest.Scenario) execution.Request {
 	req.Run.Command = s.command
 	if sc == adaptertest.Missing {
 		env["PATH"] = filepath.Join(s.dir, "empty")
-		if s.about.Protocol == adapter.ProtocolAPI {
+		if s.about.Programless() {
 			maps.Copy(env, s.redirect("http://127.0.0.1:1", env["HOME"]).Env) // nothing listens there
 		}
 		if s.command != nil {

@@ -186,7 +186,7 @@ func agents(ctx context.Context, r *catalog.Registry) []check {
 	for _, i := range r.Installed(ctx) {
 		if e, err := r.Get(i.Agent); err == nil && e.Capabilities().Agent.TakesCommand {
 			continue // its program is given with every run
-		} else if err == nil && e.Descriptor.IsService() {
+		} else if err == nil && e.Descriptor.Programless() {
 			if i.AuthState == adapter.Authenticated { // without a key, nobody said that they want it
 				installed++
 				list = append(list, check{Name: i.Agent, State: ok, Found: "a key is set"})

@@ -192,18 +192,17 @@ func (a API) refused(r Request, status int, header http.Header, body []byte) *Fa
 	return f
 }
 
-// classOf is the class of an error status.
+// classOf is the class of an error status, by the protocol's table. What the table does not name is unknown_api_error,
+// but for two statuses of Google's that mean what other providers state by one of the table.
 func (a API) classOf(status int, s stated) execution.ErrorClass {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return execution.ClassAuthFailure
 	case http.StatusNotFound:
 		return execution.ClassModelNotFound
-	case http.StatusRequestEntityTooLarge:
-		return execution.ClassContextOverflow
 	case http.StatusBadRequest:
 		switch {
-		case s.Code == "API_KEY_INVALID": // Google states an invalid key so
+		case s.Code == "API_KEY_INVALID":
 			return execution.ClassAuthFailure
 		case overflow(s):
 			return execution.ClassContextOverflow
@@ -211,8 +210,6 @@ func (a API) classOf(status int, s stated) execution.ErrorClass {
 		return execution.ClassInvalidRequest
 	case http.StatusTooManyRequests:
 		return execution.ClassRateLimited
-	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
-		return execution.ClassTimeout
 	case 529:
 		return execution.ClassProviderOverloaded
 	case http.StatusServiceUnavailable:

@@ -151,6 +151,9 @@ func (t *transaction) apply(p *proposal.Proposal, o govern.ProposalOptions) ([]s
 		return nil, execution.Errorf(execution.CodeInvalidStateTransition, "changed since the proposal of turn %s was accepted: %s; nothing was written", p.TurnID, strings.Join(diverged, ", ")).
 			WithHint("compare: drawbar govern proposal diff %s; then choose files with --file, or replace them with --force", p.TurnID)
 	}
+	if err := proposal.Writable(t.e.root, changes); err != nil {
+		return nil, err
+	}
 	for _, c := range changes {
 		switch {
 		case c.Done():

@@ -3,6 +3,7 @@
 package orchestrator
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -13,8 +14,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/examples/echoturn"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // asked is what a service got in a turn.
@@ -195,6 +198,35 @@ func TestMCPTurn(t *testing.T) {
 	p.sound()
 }
 
+func init() {
+	workers["echo server"] = func(*worker) { _ = echoturn.Server().Run(context.Background(), &mcp.StdioTransport{}) }
+}
+
+// TestEchoServer: the example's result is valid for every authority, over both transports.
+func TestEchoServer(t *testing.T) {
+	s := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return echoturn.Server() }, nil))
+	defer s.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, runtime := range map[string]string{
+		"stdio": `{"type":"mcp","command":["` + self + `"],"env":{"` + workerEnv + `":"echo server"}}`,
+		"http":  `{"type":"mcp","transport":"streamable_http","url":"` + s.URL + `"}`,
+	} {
+		for _, authority := range []string{"review_only", "proposed", "authoritative"} {
+			p := newProject(t, alone(authority, runtime, ""))
+			r, err := p.engine().Step(t.Context(), govern.StepOptions{})
+			if err != nil || len(p.history()) != 1 || r.Summary == "" && authority == "review_only" {
+				t.Errorf("%s, %s: %+v %v", name, authority, r, err)
+			}
+			if needs := authority != "review_only"; (p.state().Status == protocol.RunBlocked) != needs {
+				t.Errorf("%s, %s: the run is %s", name, authority, p.state().Status)
+			}
+		}
+	}
+}
+
 // TestRemoteAgentTurn: a failure blocks the run and keeps the turn, what is not the turn's result is refused, and a proposal
 // can be applied.
 func TestRemoteAgentTurn(t *testing.T) {
@@ -268,6 +300,27 @@ func TestRemoteRuntimesNeedNoWorkTree(t *testing.T) {
 		}
 		p.sound()
 	}
+}
+
+// TestFirstEditionAPI: the settings of a role of specification 000 reach the request, and its results are judged as such.
+func TestFirstEditionAPI(t *testing.T) {
+	t.Setenv("THE_KEY", "kk-secret-0123456789")
+	url, requests := service(t, func(a asked) (int, any) { return 200, chatting(reviewed(a, "qa", "api_proxy-qa")) })
+	p := newProject(t, `{"schema_version":"1.0","project":{"id":"p","name":"P"},"roles":{"qa":{"adapter":"api_proxy","adapter_config":{"provider":"custom","model":"m-1",
+"max_tokens":77,"temperature":0.5,"api_key_env":"THE_KEY","timeout_ms":60000,"max_retries":1,"base_url":"`+url+`"}}},
+"routing":{"qa":{"entry_role":"qa","allowed_next_roles":["qa","human"]}},"workflow_kit":{}}`)
+	r := p.step(govern.OutcomeAccepted)
+	got := (*requests)[0]
+	for _, want := range []string{`"max_tokens":77`, `"temperature":0.5`, `"model":"m-1"`} {
+		if !strings.Contains(got.text, want) {
+			t.Errorf("%s is not in the request", want)
+		}
+	}
+	request := p.read(".agentxchain/archive/turns/" + r.TurnID + "/evidence/API_REQUEST.json")
+	if got.header.Get("Authorization") != "Bearer kk-secret-0123456789" || !strings.Contains(request, `"timeout_seconds": 60`) || !strings.Contains(request, `"max_attempts": 2`) {
+		t.Errorf("%v %s", got.header, request)
+	}
+	p.sound()
 }
 
 // TestAPIProxyNeedsKey: nothing is left behind of a turn that cannot start.

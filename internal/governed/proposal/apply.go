@@ -3,8 +3,12 @@ package proposal
 import (
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
@@ -66,6 +70,52 @@ func (p *Proposal) Changes(root string, only []string) ([]Change, error) {
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// Writable reports whether the changes can be written, before anything of them is: a transaction that has begun has to be
+// finished, and this one would not be while a folder is read-only or on another file system than the record.
+func Writable(root string, changes []Change) error {
+	top, err := os.OpenRoot(root)
+	if err != nil {
+		return execution.Errorf(execution.CodeConfig, "open the project %s: %v", root, err)
+	}
+	defer func() { _ = top.Close() }()
+	seen := map[string]bool{}
+	for _, c := range changes {
+		dir := path.Dir(c.Path)
+		for dir != "." {
+			if info, err := top.Lstat(filepath.FromSlash(dir)); err == nil && info.IsDir() {
+				break
+			}
+			dir = path.Dir(dir)
+		}
+		if seen[dir] || c.Done() {
+			continue
+		}
+		seen[dir] = true
+		if err := probe(top, dir); err != nil {
+			return execution.Errorf(execution.CodeConfig, "%s cannot be written: %v; nothing was written", c.Path, err).
+				WithHint("make the folder %s writable, or choose other files: --file PATH", dir)
+		}
+	}
+	return nil
+}
+
+// probe moves an empty file from the record's folder to dir, as a transaction does, and removes it.
+func probe(top *os.Root, dir string) error {
+	name := ".drawbar-" + strconv.FormatUint(rand.Uint64(), 36) //nolint:gosec // a name that is free, not a secret
+	from, to := filepath.Join(protocol.Dir, name), filepath.Join(filepath.FromSlash(dir), name)
+	f, err := top.OpenFile(from, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := top.Rename(from, to); err != nil {
+		return errors.Join(err, top.Remove(from))
+	}
+	return top.Remove(to)
 }
 
 func (p *Proposal) paths() []string {

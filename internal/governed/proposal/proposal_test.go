@@ -1,7 +1,9 @@
 package proposal
 
 import (
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -24,6 +26,40 @@ func TestChangeDiff(t *testing.T) {
 		if got := c.change.Diff(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestWritable: a folder that cannot be written is found before, and nothing is left of the search.
+func TestWritable(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, dir := range []string{".agentxchain", "src", "locked"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changes := func(paths ...string) (all []Change) {
+		for _, p := range paths {
+			all = append(all, Change{File: File{Path: p}, New: []byte("x")})
+		}
+		return all
+	}
+	if err := Writable(root, changes("a.txt", "src/b.txt", "new/deep/c.txt")); err != nil {
+		t.Error(err)
+	}
+	for _, dir := range []string{".", "src", ".agentxchain"} {
+		if left, err := filepath.Glob(filepath.Join(root, dir, ".drawbar-*")); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v %v", left, err)
+		}
+	}
+	if os.Geteuid() == 0 || runtime.GOOS == "windows" {
+		t.Skip("nothing is read-only for this user")
+	}
+	if err := os.Chmod(filepath.Join(root, "locked"), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	if err := Writable(root, changes("a.txt", "locked/b.txt")); err == nil || !strings.Contains(err.Error(), "locked/b.txt") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -62,6 +62,7 @@ func generate(words string) (string, []string) {
 		d.structs(f.title, reflect.TypeOf(f.of))
 	}
 	d.WriteString("\n" + words)
+	d.runtimes()
 	d.section("Event types", "What `event_type` of an event may be.")
 	list := protocol.EventTypes()
 	for i, w := range list {
@@ -88,6 +89,29 @@ func generate(words string) (string, []string) {
 	d.table([]string{"Variable", "Value"}, rows)
 	text := regexp.MustCompile(`\n{3,}`).ReplaceAllString(d.String(), "\n\n")
 	return strings.TrimRight(text, "\n") + "\n", d.empty
+}
+
+// runtimes shows which authority a role may have on which runtime, and what follows.
+func (d *document) runtimes() {
+	d.section("Runtime matrix", "What a role can write, by the type of its runtime and its authority, see \"Words\"; `invalid` pairs are refused. The last three columns "+
+		"are what a runtime's `capabilities` may restate.")
+	authorities := []protocol.Authority{protocol.Authoritative, protocol.Proposed, protocol.ReviewOnly}
+	header := []string{"Type"}
+	for _, a := range authorities {
+		header = append(header, code(string(a)))
+	}
+	header = append(header, code("can_write_files"), code("proposal_support"), code("workflow_artifact_ownership"))
+	var rows [][]string
+	for _, typ := range charter.RuntimeTypes() {
+		rt := protocol.Runtime{Type: typ}
+		row := []string{code(typ)}
+		for _, a := range authorities {
+			row = append(row, code(charter.WritePath(a, rt)))
+		}
+		c := charter.Contract(rt)
+		rows = append(rows, append(row, code(c.CanWriteFiles), code(c.ProposalSupport), code(c.WorkflowArtifactOwnership)))
+	}
+	d.table(header, rows)
 }
 
 func (d *document) section(title, text string) { fmt.Fprintf(d, "\n## %s\n\n%s\n\n", title, text) }

@@ -100,6 +100,17 @@ type shownChange struct {
 	Done     bool    `json:"done"`              // the work tree has the proposed content
 }
 
+// answer has what show and diff have in common; more adds to each change.
+func answer(p *proposal.Proposal, changes []proposal.Change, more func(proposal.Change, *shownChange)) shown {
+	out := shown{p, []shownChange{}}
+	for _, c := range changes {
+		s := shownChange{Path: c.Path, Action: c.Action, Diverged: c.Diverged, Done: c.Done()}
+		more(c, &s)
+		out.Changes = append(out.Changes, s)
+	}
+	return out
+}
+
 func show(app *cli.App) *cobra.Command {
 	var only []string
 	cmd := &cobra.Command{
@@ -110,14 +121,11 @@ func show(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := shown{p, []shownChange{}}
-			for _, c := range changes {
-				s := shownChange{Path: c.Path, Action: c.Action, Diverged: c.Diverged, Done: c.Done()}
+			out := answer(p, changes, func(c proposal.Change, s *shownChange) {
 				if c.New != nil {
 					s.Content = new(string(c.New))
 				}
-				out.Changes = append(out.Changes, s)
-			}
+			})
 			return app.Answer(out, func() {
 				heading(app, p)
 				for _, c := range out.Changes {
@@ -172,12 +180,11 @@ func diff(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := shown{p, []shownChange{}}
 			same := true
-			for _, c := range changes {
-				out.Changes = append(out.Changes, shownChange{Path: c.Path, Action: c.Action, Diff: c.Diff(), Diverged: c.Diverged, Done: c.Done()})
+			out := answer(p, changes, func(c proposal.Change, s *shownChange) {
+				s.Diff = c.Diff()
 				same = same && c.Done()
-			}
+			})
 			return app.Answer(out, func() {
 				for _, c := range out.Changes {
 					if c.Diverged {

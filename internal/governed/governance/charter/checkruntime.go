@@ -147,7 +147,7 @@ func (k *checker) mcp(field string, doc *shape.Value) {
 	transport := doc.Get("transport").Str()
 	switch transport {
 	case "streamable_http":
-		refused = []string{"command", "args", "cwd"}
+		refused = []string{"command", "args", "cwd", "env"}
 		k.need(field, doc, "url", "the URL of the server")
 		k.address(shape.Path(field, "url"), doc.Get("url").Str())
 	case "", "stdio":

@@ -38,8 +38,8 @@ func runtimeNode() shape.Node {
 		key("startup_watchdog_ms", whole("local_cli, agent: as in run_loop, in milliseconds (absent: that of run_loop)", 1)),
 		key("startup_heartbeat_ms", whole("local_cli, agent: as in run_loop, in milliseconds (absent: that of run_loop)", 1)),
 		key("liveness_heartbeat_ms", whole("local_cli, agent: as in run_loop, in milliseconds (absent: that of run_loop)", 1)),
-		key("env", texts("local_cli, agent: additional variables; ${VAR} is replaced from the environment and never recorded")),
-		key("timeout_ms", whole("time limit of a turn (local_cli, agent) or a request (remote_agent) in milliseconds (absent: timeouts, else 1200000)", 1)),
+		key("env", texts("local_cli, agent, mcp over stdio: additional variables; ${VAR} is replaced from the environment and never recorded")),
+		key("timeout_ms", whole("time limit of a turn (manual, local_cli, agent, mcp) or a request (remote_agent: 120000 if absent) in milliseconds (absent: timeouts, else 1200000)", 1)),
 		key("agent", named("agent: an adapter of Drawbar, as in drawbar agents", agentPattern)),
 		key("model", str("agent, api_proxy: the model (absent: the agent's default; api_proxy requires it)")),
 		key("session", one("agent: whether conversations continue per role or start anew per turn", "role", "turn").Def("turn")),
@@ -139,7 +139,7 @@ func keysOf(runtimeType string) []string {
 		return []string{"provider", "model", "auth_env", "base_url", "max_output_tokens", "timeout_seconds", "context_window_tokens",
 			"retry_policy", "preflight_tokenization"}
 	case protocol.RuntimeMCP:
-		return []string{"transport", "tool_name", "command", "args", "cwd", "url", "headers"}
+		return []string{"transport", "tool_name", "command", "args", "cwd", "url", "headers", "env", "timeout_ms"}
 	case protocol.RuntimeRemoteAgent:
 		return []string{"url", "headers", "timeout_ms"}
 	}

@@ -199,7 +199,7 @@ func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structur
 		req.Run.SessionID = d.Session
 	}
 	if structured {
-		req.Run.OutputSchema = ResultSchema()
+		req.Run.OutputSchema = ResultSchema(d.Role.WriteAuthority)
 	}
 	if mode == execution.ApprovalPrompt && d.Approve == nil {
 		// There is no person to ask: the first question ends the attempt, and the report shows it.

@@ -493,9 +493,16 @@ func TestResultSchema(t *testing.T) {
 			check(path+"."+k, sub)
 		}
 	}
-	var v any
-	if err := json.Unmarshal(ResultSchema(), &v); err != nil {
-		t.Fatal(err)
+	for authority, proposes := range map[protocol.Authority]bool{protocol.Authoritative: false, protocol.ReviewOnly: false, protocol.Proposed: true} {
+		text := ResultSchema(authority)
+		var v any
+		if err := json.Unmarshal(text, &v); err != nil {
+			t.Fatal(err)
+		}
+		check("", v)
+		want := `"proposed_changes":{"items":{"additionalProperties":false,"properties":{"action":{"description":"create, modify or delete","type":"string"},"content":{"type":["string","null"]},"path":{"type":"string"}},"required":["path","action","content"],"type":"object"},"type":"array"}`
+		if strings.Contains(string(text), want) != proposes || strings.Contains(string(text), "proposed_changes") != proposes {
+			t.Errorf("%s: %s", authority, text)
+		}
 	}
-	check("", v)
 }

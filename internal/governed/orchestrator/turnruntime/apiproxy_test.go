@@ -82,20 +82,31 @@ func (s *script) delays() (all []time.Duration) {
 	return all
 }
 
-func proxy(t *testing.T, d Dispatch, s *script) Outcome {
+// serve runs a turn on a runtime of its type.
+func serve(t *testing.T, ctx context.Context, d Dispatch) Outcome {
 	t.Helper()
-	rt, err := For(d.Runtime, Deps{HTTP: s})
+	return serveWith(t, ctx, d, Deps{})
+}
+
+func serveWith(t *testing.T, ctx context.Context, d Dispatch, deps Deps) Outcome {
+	t.Helper()
+	rt, err := For(d.Runtime, deps)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := rt.Check(d); err != nil {
 		t.Fatal(err)
 	}
-	o, err := rt.Run(t.Context(), d, &watcher{})
+	o, err := rt.Run(ctx, d, &watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
+}
+
+func proxy(t *testing.T, d Dispatch, s *script) Outcome {
+	t.Helper()
+	return serveWith(t, t.Context(), d, Deps{HTTP: s})
 }
 
 // keyless fails if a file of the project contains the key.
@@ -224,6 +235,7 @@ func TestAPIProxyRetries(t *testing.T) {
 		"exhausted":       {[]reply{down}, on, false, nil, []time.Duration{s, 2 * s, 4 * s}, "unknown_api_error", "raw_detail"},
 		"server's wish":   {[]reply{limited, good}, on, false, nil, []time.Duration{7 * s}, "", ""},
 		"too long a wish": {[]reply{{status: 429, header: map[string]string{"Retry-After": "3600"}}, good}, on, false, nil, nil, "rate_limited", "the limit ends at"},
+		"eleven minutes":  {[]reply{{status: 429, header: map[string]string{"Retry-After": "660"}}, good}, on, false, nil, nil, "rate_limited", "the limit ends at"},
 		"extraction":      {[]reply{prose, good}, on, false, nil, []time.Duration{s}, "", ""},
 		"permanent":       {[]reply{{status: 401}, good}, on, false, nil, nil, "auth_failure", "auth_env"},
 		"network":         {[]reply{{err: errors.New("cable")}, good}, on, false, nil, []time.Duration{s}, "", ""},
@@ -232,7 +244,7 @@ func TestAPIProxyRetries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := apiScene(t, "openai", "http://api.test/x")
-			d.Runtime.RetryPolicy, d.Runtime.MaxRetries, d.Timeout = c.policy, c.most, 0
+			d.Runtime.RetryPolicy, d.Runtime.MaxRetries, d.Timeout = c.policy, c.most, 2*time.Hour
 			if c.first {
 				d.Role.Adapter = protocol.RuntimeAPIProxy
 			}
@@ -320,27 +332,20 @@ func TestAPIProxyTimeLimits(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer hang.Close()
-	run := func(ctx context.Context, d Dispatch) Outcome {
-		o, err := (&apiProxy{Deps{Now: time.Now}}).Run(ctx, d, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return o
-	}
 	d := apiScene(t, "openai", hang.URL)
 	d.Runtime.TimeoutSeconds = new(0.05)
-	if o := run(t.Context(), d); o.Class != ClassTimeout || !strings.Contains(o.Hint, "timeout_seconds") {
+	if o := serve(t, t.Context(), d); o.Class != ClassTimeout || !strings.Contains(o.Hint, "timeout_seconds") {
 		t.Errorf("%+v", o)
 	}
 	d = apiScene(t, "openai", hang.URL)
 	d.Timeout = 50 * time.Millisecond
-	if o := run(t.Context(), d); o.Class != ClassTimeout || !strings.Contains(o.Hint, "--timeout") {
+	if o := serve(t, t.Context(), d); o.Class != ClassTimeout || !strings.Contains(o.Hint, "--timeout") {
 		t.Errorf("%+v", o)
 	}
 	d = apiScene(t, "openai", hang.URL)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if o := run(ctx, d); !o.Cancelled || o.Class != "" || !strings.Contains(read(t, stagedFile(d, auditTrace)), "aborted") {
+	if o := serve(t, ctx, d); !o.Cancelled || o.Class != "" || !strings.Contains(read(t, stagedFile(d, auditTrace)), "aborted") {
 		t.Errorf("%+v", o)
 	}
 }

@@ -147,22 +147,6 @@ func mcpScene(t *testing.T, form string) Dispatch {
 	return d
 }
 
-func overMCP(t *testing.T, ctx context.Context, d Dispatch) Outcome {
-	t.Helper()
-	rt, err := For(d.Runtime, Deps{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := rt.Check(d); err != nil {
-		t.Fatal(err)
-	}
-	o, err := rt.Run(ctx, d, &watcher{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 func mcpLogOf(t *testing.T, d Dispatch) string {
 	return read(t, filepath.Join(d.evidenceDir(), mcpLog))
 }
@@ -173,7 +157,7 @@ func TestMCPForms(t *testing.T) {
 		t.Run(form, func(t *testing.T) {
 			t.Parallel()
 			d := mcpScene(t, form)
-			o := overMCP(t, t.Context(), d)
+			o := serve(t, t.Context(), d)
 			if !o.Staged || o.Class != "" || o.Meta.LatencyMS == nil {
 				t.Fatalf("%+v\n%s", o, mcpLogOf(t, d))
 			}
@@ -194,7 +178,7 @@ func TestMCPArguments(t *testing.T) {
 	heard := filepath.Join(t.TempDir(), "heard")
 	d.Runtime.Env.Set("MCP_HEARD", heard)
 	d.WorkDir = t.TempDir()
-	if o := overMCP(t, t.Context(), d); !o.Staged {
+	if o := serve(t, t.Context(), d); !o.Staged {
 		t.Fatalf("%+v\n%s", o, mcpLogOf(t, d))
 	}
 	var got map[string]string
@@ -233,7 +217,7 @@ func TestMCPFailures(t *testing.T) {
 			if form == "hangs" {
 				d.Timeout = 400 * time.Millisecond
 			}
-			o := overMCP(t, t.Context(), d)
+			o := serve(t, t.Context(), d)
 			if o.Staged || o.Class != c.class || !strings.Contains(o.Detail, c.detail) || o.Hint == "" || o.Transient {
 				t.Errorf("%+v\n%s", o, mcpLogOf(t, d))
 			}
@@ -249,7 +233,7 @@ func TestMCPProgress(t *testing.T) {
 	t.Parallel()
 	d := mcpScene(t, "progress")
 	d.Timeout = time.Second // the tool takes longer
-	if o := overMCP(t, t.Context(), d); !o.Staged || !strings.Contains(mcpLogOf(t, d), "reading") {
+	if o := serve(t, t.Context(), d); !o.Staged || !strings.Contains(mcpLogOf(t, d), "reading") {
 		t.Errorf("%+v\n%s", o, mcpLogOf(t, d))
 	}
 }
@@ -259,7 +243,7 @@ func TestMCPCancelled(t *testing.T) {
 	d := mcpScene(t, "hangs")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if o := overMCP(t, ctx, d); !o.Cancelled || o.Class != "" {
+	if o := serve(t, ctx, d); !o.Cancelled || o.Class != "" {
 		t.Errorf("%+v", o)
 	}
 }
@@ -272,7 +256,7 @@ func TestMCPNotStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Runtime.Command.List = []string{"./bad"}
-	if o := overMCP(t, t.Context(), d); o.Class != ClassSpawn || o.Hint == "" {
+	if o := serve(t, t.Context(), d); o.Class != ClassSpawn || o.Hint == "" {
 		t.Errorf("%+v", o)
 	}
 }
@@ -323,7 +307,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	for _, path := range []string{"/sdk", "/wrapped", "/wrapped%20deep"} {
 		d := httpScene(t, s.URL+path)
 		d.Timeout = time.Second // the SDK's tool takes longer, with progress
-		if o := overMCP(t, t.Context(), d); !o.Staged {
+		if o := serve(t, t.Context(), d); !o.Staged {
 			t.Errorf("%s: %+v\n%s", path, o, mcpLogOf(t, d))
 		}
 		keyless(t, d.Root)
@@ -360,7 +344,7 @@ func TestMCPOverHTTPFailures(t *testing.T) {
 		if path == "/hangs" {
 			want, d.Timeout = ClassTimeout, 300*time.Millisecond
 		}
-		o := overMCP(t, t.Context(), d)
+		o := serve(t, t.Context(), d)
 		if o.Staged || o.Class != want || strings.Contains(o.Detail+o.Hint, apiKey) {
 			t.Errorf("%s: %+v", path, o)
 		}
@@ -372,7 +356,7 @@ func TestMCPOverHTTPFailures(t *testing.T) {
 		t.Error("the redirect was followed")
 	}
 	d := httpScene(t, s.URL)
-	if o := overMCP(t, t.Context(), d); o.Class != ClassMCP || o.Detail == "" {
+	if o := serve(t, t.Context(), d); o.Class != ClassMCP || o.Detail == "" {
 		t.Errorf("nobody there: %+v", o)
 	}
 }

