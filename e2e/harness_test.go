@@ -277,6 +277,7 @@ func (l *lab) redirect(url string) {
 		l.env[k] = v
 	}
 	l.env["HOME"] = l.home
+	delete(l.env, "DRAWBAR_STATE_DIR") // that of the lab is in XDG_STATE_HOME
 	for path, content := range to.Files {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			l.t.Fatal(err)

@@ -233,7 +233,7 @@ func TestSandbox(t *testing.T) {
 			if _, err := os.Stat(path); err == nil {
 				t.Error("the file is there")
 			}
-			l.refused("--sandbox", "workspace-write", "hi")
+			newLab(t, k, `{"turns":[{"text":"x"}]}`).refused("--sandbox", "workspace-write", "hi")
 			return
 		}
 		if k.name != "codex" {

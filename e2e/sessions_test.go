@@ -66,7 +66,11 @@ func TestSessions(t *testing.T) {
 			{"text":"It was the quokka."},{"text":"Another way."}]}`, k.shell("echo wombat; exit 0")))
 		first := l.run("--approve", "yolo", "--tag", "zoo", "remember the quokka")
 		first.completed(t)
-		before := contents(t, l.home)
+		home := l.home
+		if k.inside {
+			home = filepath.Join(l.root, "state", "drawbar", "sessions")
+		}
+		before := contents(t, home)
 		if len(before) == 0 {
 			t.Fatal("the agent left no session file")
 		}
@@ -113,7 +117,7 @@ func TestSessions(t *testing.T) {
 		if o := l.command("sessions", "export", s.UnifiedID); o.code != 0 || !strings.Contains(o.stdout, "The word is quokka.") {
 			t.Errorf("export: %d %s", o.code, o.stderr)
 		}
-		for path, text := range contents(t, l.home) {
+		for path, text := range contents(t, home) {
 			if before[path] != text {
 				t.Errorf("%s was changed by reading it", path)
 			}

@@ -1,4 +1,4 @@
-// Package modelserver are model servers for tests: HTTP servers on loopback that speak the wire formats of four LLM APIs. A Server
+// Package modelserver provides model servers for tests: HTTP servers on loopback that speak the wire formats of four LLM APIs. A Server
 // answers from a script instead of a model. A Recorder passes requests to the real APIs and records the exchanges in a cassette, and a
 // Replayer answers from it.
 //

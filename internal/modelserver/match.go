@@ -22,12 +22,12 @@ type asked struct {
 }
 
 // askedOf prepares a decoded request.
-func askedOf(end endpoint, method, path, side string, r *request, body []byte) *asked {
+func (m *memory) askedOf(end endpoint, method, path, side string, r *request, body []byte) *asked {
 	path, _, _ = strings.Cut(path, "?")
 	a := &asked{end: end, method: method, path: path, side: side, request: r, body: anonymous(body)}
 	a.dir = dirOf(append([]string{r.system}, r.rounds...)...)
 	for _, text := range r.rounds {
-		a.rounds = append(a.rounds, said(text, a.dir))
+		a.rounds = append(a.rounds, m.of(text, a.dir))
 	}
 	return a
 }
@@ -40,7 +40,7 @@ type known struct {
 }
 
 // prepare decodes a recorded request as it was decoded when it was received.
-func prepare(x cassette.Exchange) (*known, error) {
+func (m *memory) prepare(x cassette.Exchange) (*known, error) {
 	r, err := http.NewRequest(x.Request.Method, "http://127.0.0.1"+x.Request.Path, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("request.path is %q, which is not one of a URL", x.Request.Path)
@@ -51,7 +51,7 @@ func prepare(x cassette.Exchange) (*known, error) {
 			return nil, fmt.Errorf("request.body is not one for %s: %w", r.URL.Path, err)
 		}
 	}
-	return &known{Exchange: x, asked: askedOf(end, r.Method, x.Request.Path, x.Request.Side, q, x.Request.Body)}, nil
+	return &known{Exchange: x, asked: m.askedOf(end, r.Method, x.Request.Path, x.Request.Side, q, x.Request.Body)}, nil
 }
 
 // differences compares a recorded request with a received one of the same endpoint and wire. strict compares everything but noise;

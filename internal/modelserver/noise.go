@@ -1,6 +1,7 @@
 package modelserver
 
 import (
+	"crypto/sha256"
 	"regexp"
 	"strings"
 	"sync"
@@ -60,14 +61,45 @@ var noise = []struct {
 // plain returns a text without noise. dir is the working directory, or empty.
 func plain(text, dir string) string {
 	text = jsontext.ReplacePath(text, dir, "{dir}")
-	for _, n := range noise {
-		text = n.find().ReplaceAllString(text, n.word)
+	var b strings.Builder
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		if strings.ContainsAny(line, `0123456789/\`) { // nothing else is noise, and most of what agents read is code
+			for _, n := range noise {
+				line = n.find().ReplaceAllString(line, n.word)
+			}
+		}
+		b.WriteString(line)
 	}
-	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	return strings.TrimSpace(strings.ReplaceAll(b.String(), "\r\n", "\n"))
 }
 
 // said returns what a person and tools said, without what the agent added and without noise.
 func said(text, dir string) string { return plain(contextBlocks().ReplaceAllString(text, ""), dir) }
+
+// memory remembers what was said: agents send the whole conversation with every request. It is safe for concurrent use.
+type memory struct {
+	mu   sync.Mutex
+	said map[[sha256.Size]byte]string
+}
+
+// of is said.
+func (m *memory) of(text, dir string) string {
+	key := sha256.Sum256([]byte(dir + "\x00" + text))
+	m.mu.Lock()
+	known, ok := m.said[key]
+	m.mu.Unlock()
+	if ok {
+		return known
+	}
+	known = said(text, dir)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.said == nil {
+		m.said = map[[sha256.Size]byte]string{}
+	}
+	m.said[key] = known
+	return known
+}
 
 var dirStated = lazy.Regexp(`(?i)(?:working directory(?: is)?|in the directory|workspace directories|<cwd>|<root>)[\s:*"'` + "`" + `-]*?((?:/|[A-Za-z]:\\)[^\n"<>` + "`" + `]*)`)
 

@@ -29,7 +29,7 @@ const MaxAnswerBytes = 64 << 20
 
 const (
 	upstreamSilence = 10 * time.Minute // an upstream that sends nothing for so long is given up
-	afterClient     = 10 * time.Second // how long an answer is still recorded whose client has left
+	afterClient     = 10 * time.Second // the default of Recorder.linger
 )
 
 // Upstreams returns the roots of the vendors' own APIs by wire.
@@ -64,8 +64,8 @@ type Recorder struct {
 	reception
 	opts   RecordOptions
 	client *httpcall.Client
-	most   int64           // bytes of an answer
-	ended  <-chan struct{} // closed when the server ends; nil until it listens
+	most   int64         // bytes of an answer
+	linger time.Duration // how long an answer is still recorded whose client has left
 }
 
 var _ http.Handler = (*Recorder)(nil)
@@ -75,12 +75,11 @@ func NewRecorder(o RecordOptions) *Recorder {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Recorder{reception: newReception(o.Log), opts: o, client: httpcall.New(o.Transport), most: MaxAnswerBytes}
+	return &Recorder{reception: newReception(o.Log), opts: o, client: httpcall.New(o.Transport), most: MaxAnswerBytes, linger: afterClient}
 }
 
 // Listen serves as Server.Listen does. The cassette is the caller's to close afterwards.
 func (c *Recorder) Listen(ctx context.Context, addr string) (*Running, error) {
-	c.ended = ctx.Done()
 	return listen(ctx, addr, c, c.opts.Logger)
 }
 
@@ -170,22 +169,23 @@ func (c *Recorder) upstream(x *exchange) *url.URL {
 // once when the server ends.
 func (c *Recorder) outlive(client context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
+	ended, _ := client.Value(endedKey{}).(<-chan struct{}) // nil without a server of this package
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.ended:
+		case <-ended:
 			cancel()
 			return
 		case <-client.Done():
 		}
-		timer := time.NewTimer(afterClient)
+		timer := time.NewTimer(c.linger)
 		defer timer.Stop()
 		select {
 		case <-ctx.Done():
-		case <-c.ended:
+		case <-ended:
 		case <-timer.C:
 		}
 		cancel()

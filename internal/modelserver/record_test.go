@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drawbar/drawbar/internal/modelserver/cassette"
 )
@@ -405,6 +407,42 @@ func TestClientLeaves(t *testing.T) {
 	waitFor(t, func() bool { text, _ := os.ReadFile(c.file); return strings.Contains(string(text), "data: 2") })
 	if list := c.exchanges(); len(list) != 1 || list[0].Answer.Cut || !slices.Equal(list[0].Answer.Stream, []string{"data: 1\n\n", "data: 2\n\n"}) {
 		t.Errorf("recorded %+v", list)
+	}
+}
+
+// TestUnfinished: an answer that does not end is not recorded: the server ends at once, and gives up some time after the client left.
+func TestUnfinished(t *testing.T) {
+	t.Parallel()
+	for _, leave := range []bool{true, false} {
+		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: 1\n\n")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}))
+		defer up.Close()
+		var said bytes.Buffer
+		c := record(t, up.URL, func(o *RecordOptions) { o.Logger = slog.New(slog.NewTextHandler(&said, nil)) })
+		c.recorder.linger = time.Hour
+		if leave {
+			c.recorder.linger = time.Millisecond
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/v1/messages", strings.NewReader(`{"stream":true}`))
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = res.Body.Read(make([]byte, 9))
+		if leave {
+			cancel()
+			waitFor(t, func() bool { return c.recorder.Requests()[0].Outcome == OutcomeCut })
+		}
+		if list := c.exchanges(); len(list) != 0 || !strings.Contains(said.String(), "not recorded") {
+			t.Errorf("the client leaves: %v; recorded %+v, said %q", leave, list, said.String())
+		}
+		cancel()
+		_ = res.Body.Close()
 	}
 }
 

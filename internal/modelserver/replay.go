@@ -36,6 +36,7 @@ type Replayer struct {
 	reception
 	name string
 	opts ReplayOptions
+	said memory
 
 	mu   sync.Mutex
 	list []*known
@@ -56,7 +57,7 @@ func OpenReplay(path string, o ReplayOptions) (*Replayer, error) {
 	}
 	p := &Replayer{reception: newReception(o.Log), name: path, opts: o}
 	for _, x := range list {
-		r, err := prepare(x)
+		r, err := p.said.prepare(x)
 		if err != nil {
 			return nil, &linefile.LineError{Line: x.Line, Err: err}
 		}
@@ -91,7 +92,7 @@ func (p *Replayer) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.receive
 func (p *Replayer) answer(x *exchange, body []byte) {
 	secrets := secret.New(keysOf(x.http))
 	x.request.redact(secrets)
-	got := askedOf(x.end, x.http.Method, x.http.URL.EscapedPath(), x.side, x.request, scrub(body, secrets))
+	got := p.said.askedOf(x.end, x.http.Method, x.http.URL.EscapedPath(), x.side, x.request, scrub(body, secrets))
 	index, rec, why := p.find(got)
 	x.note(func(e *Request) { e.Turn, e.Exhausted = index, rec == nil })
 	if rec == nil {

@@ -34,6 +34,9 @@ func (s *Server) Listen(ctx context.Context, addr string) (*Running, error) {
 	return listen(ctx, addr, s, s.opts.Logger)
 }
 
+// endedKey is the key in a request's context of the channel that is closed when the server ends, not only the request.
+type endedKey struct{}
+
 // served is a server of this package.
 type served interface {
 	http.Handler
@@ -54,6 +57,7 @@ func listen(ctx context.Context, addr string, s served, logger *slog.Logger) (*R
 			listener.Close())
 	}
 	base, cancel := context.WithCancel(ctx)
+	base = context.WithValue(base, endedKey{}, base.Done())
 	r := &Running{server: s, listener: listener, cancel: cancel, ended: make(chan struct{})}
 	complaints := log.New(io.Discard, "", 0)
 	if logger != nil {
