@@ -52,23 +52,29 @@ func (s *stdio) SessionID() string { return "" }
 func (s *stdio) read() {
 	defer close(s.done)
 	defer close(s.messages)
+	readOutput(s.h, s.call.log, s.line)
+	select {
+	case <-s.closed:
+	default:
+		s.early = true
+	}
+}
+
+// readOutput passes every line of a process to line, to the end of its output.
+func readOutput(h process.Handle, log *transcript, line func(process.Line)) {
 	for {
-		lines, err := s.h.Next(context.Background())
+		lines, err := h.Next(context.Background())
 		for _, l := range lines {
-			s.line(l)
+			line(l)
 		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				s.call.log.note("cannot read the output: %v", err)
-				s.h.Stop(-1)
-			}
-			select {
-			case <-s.closed:
-			default:
-				s.early = true
-			}
-			return
+		if err == nil {
+			continue
 		}
+		if !errors.Is(err, io.EOF) {
+			log.note("cannot read the output: %v", err)
+			h.Stop(-1)
+		}
+		return
 	}
 }
 
@@ -133,15 +139,21 @@ func (s *stdio) Close() error {
 // end waits for the server to end, and ends it if it does not.
 func (s *stdio) end(grace time.Duration) process.Exit {
 	_ = s.Close() // it returns nil
+	return awaitEnd(s.h, s.done, grace)
+}
+
+// awaitEnd waits for a process that should end because its input did, and ends it if it does not. done says that its
+// output is read.
+func awaitEnd(h process.Handle, done <-chan struct{}, grace time.Duration) process.Exit {
 	timer := time.NewTimer(min(closeWait, max(grace, 0)))
 	defer timer.Stop()
 	select {
-	case <-s.done:
+	case <-done:
 	case <-timer.C:
-		s.h.Stop(grace)
+		h.Stop(grace)
 	}
-	<-s.done
-	return s.h.Wait()
+	<-done
+	return h.Wait()
 }
 
 // unwrapMessage rewrites a response whose result some SDKs wrap in toolResult to the form without it. Anything else is
