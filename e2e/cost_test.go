@@ -125,7 +125,9 @@ func TestCostsOfBrokenRuns(t *testing.T) {
 		was := map[string]string{}
 		name := func(o outcome, what string) { was[o.result.SessionID] = what }
 		name(signalled(syscall.SIGINT)(l), "interrupted")
-		if !k.inside {
+		if k.inside { // it cannot be killed alone
+			name(signalled(syscall.SIGINT)(l), "interrupted")
+		} else {
 			name(agentKilled(l), "killed")
 		}
 		lost := l.start("--approve", "yolo", "go")
