@@ -172,6 +172,10 @@ func TestEnds(t *testing.T) {
 				if k.overACP && e.outcome == execution.OutcomeRefused {
 					e.reason = execution.ExitCompleted // the agent has said what it takes
 				}
+				if k.inside && e.name == "crash" {
+					unsupported(t, "a part of Drawbar has no process that could be killed alone")
+					return
+				}
 				l := newLab(t, k, script)
 				o := e.act(l)
 				e.holds(t, l, o)

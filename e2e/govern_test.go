@@ -619,7 +619,11 @@ func TestGovernedAgentsAskByDefault(t *testing.T) {
 			t.Errorf("exit %d: %+v", o.code, r)
 		}
 		project(`, "approve": "yolo"`)
-		script()
+		if k.drives == "codex" { // with full access it refuses a call that asks
+			g.script(`{"tools":[`+k.write(made, "x")+`]}`, `{"text":"Done."}`, `{"text":"Done."}`)
+		} else {
+			script()
+		}
 		o = g.command("govern", "step", "--resume", "--no-repair", "--json")
 		if err := json.Unmarshal([]byte(o.stdout), &e); err != nil {
 			t.Fatalf("%v: %s\n%s", err, o.stdout, o.stderr)

@@ -46,6 +46,7 @@ type kit struct {
 	hidden        string // evidence that a command does not know which agent it is inside of
 	forgets       string // evidence that a turn that did not end is in no file
 	abandons      string // evidence that a denied permission ends the turn
+	inside        bool   // it is a part of Drawbar: no process of its own can be paused or killed
 	drives        string // the agent that it is a bridge to, and that a command is inside of
 	asked         string // the model that requests name when model is asked for; empty: model
 }
@@ -189,7 +190,7 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":"Bash","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
-		overACP: true, lateUsage: true, silentRetries: true, slowStart: 12 * time.Second, drives: "claude",
+		overACP: true, lateUsage: true, silentRetries: true, hidesExit: true, slowStart: 12 * time.Second, drives: "claude", model: "haiku",
 		lateCost: "claude-agent-acp 0.100.0 states the price of a session so far: that of a resumed session's first turn is unknown, the session's files have it",
 	},
 	{
@@ -204,7 +205,7 @@ var kits = []kit{
 		escalate: func(p string) string {
 			return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s,"sandbox_permissions":"require_escalated","justification":"the test wants it"}}`, q("echo hi > "+p))
 		},
-		overACP: true, lateUsage: true, silentRetries: true, drives: "codex",
+		overACP: true, lateUsage: true, silentRetries: true, cutIsFinal: true, drives: "codex", model: "gpt-5.4",
 		abandons: "codex-acp 2.6.0 ends the turn as cancelled when a permission is denied",
 	},
 	{
@@ -226,7 +227,15 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
 		},
 		shell: func(c string) string { return fmt.Sprintf(`{"name":"shell","input":{"command":%s}}`, q(c)) },
-		mcp:   func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
-		model: "anthropic/scripted-other", asked: "scripted-other",
+		mcp: func(s, t, in string) string {
+			if s == "drawbar" { // a tool of the caller, which is no server's
+				return fmt.Sprintf(`{"name":%q,"input":%s}`, t, in)
+			}
+			return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in)
+		},
+		escalate: func(p string) string {
+			return fmt.Sprintf(`{"name":"shell","input":{"command":%s}}`, q("echo hi > "+p))
+		},
+		model: "anthropic/scripted-other", asked: "scripted-other", priced: "anthropic/claude-sonnet-5-5", cutIsFinal: true, givesUp: true, inside: true,
 	},
 }

@@ -38,7 +38,7 @@ func codexBridge() acpagent.Agent {
 			"a denied permission ends the turn, and with it a run with one prompt: it offers no other way to deny"},
 		Limits: func(c *execution.Capabilities) { c.Agent.DenialEndsTurn = true },
 		Quirks: func(s *acpagent.Spec) {
-			s.MCPTool, s.Notice = codexTool, codexNotice
+			s.MCPTool, s.Notice, s.Blobs = codexTool, codexNotice, acpagent.NoBlobs
 			s.Modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "agent-full-access", execution.ApprovalPrompt: "workspace-write", execution.ApprovalDeny: "workspace-write"}
 		},
 		Redirect: redirectCodex,
@@ -62,6 +62,15 @@ func codexNotice(update jsonscan.Value) (acpagent.Notice, bool) {
 	if json.Unmarshal([]byte(text), &failed) == nil && failed.Error.Message != "" {
 		return acpagent.Notice{Message: failed.Error.Message, Failed: cmp.Or(acpagent.CodeOfText(text), execution.CodeProvider)}, true
 	}
-	warning, ok := strings.CutPrefix(strings.TrimSpace(text), "Warning: ")
+	text = strings.TrimSpace(text)
+	for _, start := range codexFailures {
+		if strings.HasPrefix(text, start) {
+			return acpagent.Notice{Message: text, Failed: cmp.Or(acpagent.CodeOfText(text), execution.CodeProvider)}, true
+		}
+	}
+	warning, ok := strings.CutPrefix(text, "Warning: ")
 	return acpagent.Notice{Message: warning}, ok
 }
+
+// codexFailures are how Codex's words for a turn that failed begin; codex-acp 2.6.0 sends them as text, and ends the turn in order.
+var codexFailures = []string{"exceeded retry limit, last status: ", "unexpected status ", "stream disconnected before completion: ", "Missing environment variable: "}

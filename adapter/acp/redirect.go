@@ -23,7 +23,7 @@ func redirectClaude(baseURL, home string) adapter.Redirect {
 
 func redirectCodex(baseURL, home string) adapter.Redirect {
 	config := fmt.Sprintf("model = %q\nmodel_provider = \"script\"\n\n[model_providers.script]\nname = \"script\"\nbase_url = %q\nenv_key = \"OPENAI_API_KEY\"\n"+
-		"wire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n", scripted, baseURL+"/v1")
+		"wire_api = \"responses\"\nrequest_max_retries = 2\nstream_max_retries = 2\n", scripted, baseURL+"/v1")
 	return adapter.Redirect{
 		Env:   acpagent.Loopback(home, "OPENAI_API_KEY=dummy"),
 		Files: map[string][]byte{filepath.Join(home, ".codex", "config.toml"): []byte(config)},

@@ -15,7 +15,7 @@ func ExampleNew() {
 	a := agent.New(agent.Backend{Name: "harness", Adapter: harness.New(harness.Options{Limits: harness.Limits{MaxIterations: 20, MaxElapsed: time.Minute}})})
 	req := execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "me", TurnID: "1",
 		Message: execution.Message{ID: "1", Text: "fix the failing test", ReceivedAt: time.Now()}}
-	for _, model := range []string{"", "ollama/qwen3"} {
+	for _, model := range []string{"qwen3", "ollama/qwen3"} {
 		req.Run.Model = model
 		n := a.Negotiate(req, agent.Options{})
 		fmt.Println(n.Supported, n.EffectiveCapabilities.ToolUse)
@@ -25,6 +25,6 @@ func ExampleNew() {
 	}
 	// Output:
 	// false native-iterative
-	// harness needs a model; name one: drawbar run harness/PROVIDER/MODEL, with PROVIDER one of ollama
+	// "qwen3" is not PROVIDER/MODEL, with PROVIDER one of ollama
 	// true native-iterative
 }

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"os"
 	"slices"
@@ -29,6 +30,9 @@ func init() { adapter.Register(Descriptor) }
 
 const name = "harness"
 
+// signal is the variable by which a command knows that the harness runs it.
+const signal = "DRAWBAR_HARNESS"
+
 // Descriptor describes the agent. Every call returns a fresh copy.
 func Descriptor() adapter.Descriptor {
 	models := vendormodel.All()
@@ -36,7 +40,7 @@ func Descriptor() adapter.Descriptor {
 		models[i].ID = models[i].Provider + "/" + models[i].ID
 	}
 	return adapter.Descriptor{
-		Name: name, Aliases: []string{"built-in-harness"}, DisplayName: "Drawbar's harness", InProcess: true, Models: models,
+		Name: name, Aliases: []string{"built-in-harness"}, DisplayName: "Drawbar's harness", InProcess: true, Models: models, HostSignals: []string{signal},
 		Install: []adapter.InstallMethod{{Platform: "all", Type: "manual", Notes: "nothing to install: it is a part of Drawbar"}},
 		New:     func() adapter.Adapter { return New(Options{Limits: workLimits()}) },
 	}
@@ -58,6 +62,7 @@ type Options struct {
 
 // Adapter is the adapter of the harness. It is immutable and safe for concurrent use.
 type Adapter struct {
+	modelapi.Sessions
 	opts     Options
 	services func() []*modelapi.Adapter
 }
@@ -70,6 +75,8 @@ var (
 	_ adapter.AuthGuide       = (*Adapter)(nil)
 	_ adapter.ModelRedirector = (*Adapter)(nil)
 	_ adapter.ServiceUser     = (*Adapter)(nil)
+	_ adapter.SessionStore    = (*Adapter)(nil)
+	_ adapter.UsageLog        = (*Adapter)(nil)
 )
 
 // New returns the adapter.
@@ -83,7 +90,7 @@ func New(opts Options) *Adapter {
 	if opts.Runner == nil {
 		opts.Runner = process.Launch
 	}
-	return &Adapter{opts, sync.OnceValue(opts.Services)}
+	return &Adapter{modelapi.SessionsOf(name), opts, sync.OnceValue(opts.Services)}
 }
 
 // UseServices implements adapter.ServiceUser: the model APIs among the services are used.
@@ -122,11 +129,12 @@ func (a *Adapter) Capabilities() execution.Capabilities {
 		"its model is PROVIDER/MODEL, of any model API that is an agent here: drawbar run harness/PROVIDER/MODEL",
 		"files are confined to the working directory; commands are not, so the sandbox workspace-write is refused, and read-only has no commands",
 		"commands and MCP servers do not get the keys of model APIs",
-		"no session is kept: a result that waits or reached a limit has a continuation with the conversation",
+		"a conversation is a session in Drawbar's own state directory; a result that waits or reached a limit has a continuation that contains it",
 	}
 	g := &c.Agent
 	g.NativeTools, g.AgentsMD, g.Skills, g.SkillsFormat, g.SubagentDispatch, g.MaxTurns = true, true, true, "directory", true, true
 	g.ParallelToolCalls = false
+	g.CanResume, g.CanFork, g.SessionPersistence = true, true, "file"
 	g.MCP, g.MCPTransports = true, []execution.MCPTransport{execution.MCPStdio, execution.MCPSSE, execution.MCPStreamableHTTP}
 	g.SandboxModes = []execution.SandboxMode{execution.SandboxReadOnly, execution.SandboxNone}
 	g.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
@@ -139,7 +147,7 @@ func (a *Adapter) Capabilities() execution.Capabilities {
 // CapabilitiesFor implements adapter.RunCapabilities: what the provider of the request's model supports.
 func (a *Adapter) CapabilitiesFor(req execution.Request) execution.Capabilities {
 	c := a.Capabilities()
-	if api, _, err := a.service(a.model(req)); err == nil {
+	if api, _, err := a.choose(req); err == nil {
 		p := api.Capabilities().Agent
 		g := &c.Agent
 		g.ThinkingEfforts, g.ThinkingBudgetTokens, g.FileAttachments = p.ThinkingEfforts, p.ThinkingBudgetTokens, p.FileAttachments
@@ -150,15 +158,25 @@ func (a *Adapter) CapabilitiesFor(req execution.Request) execution.Capabilities 
 
 // Negotiate implements adapter.Negotiator: the provider must exist and take the request, and a continuation must be one of ours.
 func (a *Adapter) Negotiate(req execution.Request) []execution.Reason {
-	if req.Continuation != nil {
-		if _, err := modelapi.ReadPast(req.Continuation); err != nil {
+	if c := req.Continuation; c != nil {
+		var err error
+		if hasPast(c) {
+			_, err = modelapi.ReadPast(c)
+		}
+		if id := req.Run.SessionID + req.Run.ForkSessionID; err == nil && id != "" && id != c.State["sessionId"] {
+			err = errors.New("the request has a continuation and another session: leave one out")
+		}
+		if err != nil {
 			var r cliagent.Reasons
 			r.Add(execution.SeverityBlocking, "continuation", "%v", err)
 			r[0].Code = execution.ReasonContinuationUnsupported
 			return r
 		}
 	}
-	api, model, err := a.service(a.model(req))
+	api, model, err := a.choose(req)
+	if err != nil && err.Code == execution.CodeAuth {
+		return nil // the run says so
+	}
 	if err != nil {
 		r := cliagent.NewReasons(req)
 		r.Add(execution.SeverityBlocking, "model", "%s", err.Message)
@@ -168,21 +186,43 @@ func (a *Adapter) Negotiate(req execution.Request) []execution.Reason {
 	return api.Negotiate(req)
 }
 
-// model returns the model of a request: its own, that of the conversation that it continues, or the default of the only provider
+// hasPast reports whether a continuation contains the conversation. One that does not names the session.
+func hasPast(c *execution.Continuation) bool {
+	return c.State["messages"] != nil || c.State["sessionId"] == nil
+}
+
+// model returns the model of a request: its own, that of the conversation or session that it continues, or the default of the only provider
 // whose key is set.
 func (a *Adapter) model(req execution.Request) string {
 	switch {
 	case req.Run.Model != "":
 		return req.Run.Model
-	case req.Continuation != nil:
+	case req.Continuation != nil && hasPast(req.Continuation):
 		model, _ := req.Continuation.State["model"].(string)
 		return model
 	}
-	ready := a.ready(adapter.Host{Getenv: service.Environment(req.Run, a.opts.Environ())})
+	getenv := service.Environment(req.Run, a.opts.Environ())
+	if id := req.Run.SessionID + req.Run.ForkSessionID; id != "" {
+		if model := a.Sessions.Model(getenv, id); model != "" {
+			return model
+		}
+	}
+	ready := a.ready(adapter.Host{Getenv: getenv})
 	if len(ready) != 1 {
 		return ""
 	}
 	return ready[0]
+}
+
+// choose returns the model API of a request, and the model as it is called there.
+func (a *Adapter) choose(req execution.Request) (*modelapi.Adapter, string, *execution.Error) {
+	model := a.model(req)
+	if model == "" && len(a.ready(adapter.Host{Getenv: service.Environment(req.Run, a.opts.Environ())})) == 0 {
+		e := execution.Errorf(execution.CodeAuth, "no key of a model API is set, and no model is named")
+		e.Agent = name
+		return nil, "", e.WithHint("set a key: drawbar auth guide %s; or name a model of this machine: drawbar run %s/PROVIDER/MODEL", name, name)
+	}
+	return a.service(model)
 }
 
 // ready returns the providers whose key is set.
@@ -218,7 +258,7 @@ func (a *Adapter) service(model string) (*modelapi.Adapter, string, *execution.E
 
 // Execute implements adapter.Adapter.
 func (a *Adapter) Execute(ctx context.Context, req execution.Request, in adapter.Inbox) iter.Seq2[execution.Event, error] {
-	api, model, err := a.service(a.model(req))
+	api, model, err := a.choose(req)
 	if err != nil {
 		return refused(err)
 	}

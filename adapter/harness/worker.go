@@ -36,7 +36,7 @@ func table(sub bool) *toolcall.Table {
 // open completes the agent of a request.
 func (w *worker) open(ctx context.Context, a *modelapi.Agent) *execution.Error {
 	run := w.req.Run
-	if w.req.Continuation != nil {
+	if w.req.Continuation != nil && hasPast(w.req.Continuation) {
 		past, err := modelapi.ReadPast(w.req.Continuation)
 		if err != nil {
 			return execution.Errorf(execution.CodeValidation, "%v", err)
@@ -66,12 +66,12 @@ func (w *worker) open(ctx context.Context, a *modelapi.Agent) *execution.Error {
 	if w.folder, err = codetool.OpenFolder(dir, extra...); err != nil {
 		return execution.Errorf(execution.CodeSpawn, "%v", err).WithHint("name an existing directory: --cwd")
 	}
-	env := cliagent.Environ(w.harness.opts.Environ(), run, w.harness.keys()...)
+	env := append(cliagent.Environ(w.harness.opts.Environ(), run, w.harness.keys()...), signal+"=1")
 	writes := run.Sandbox != execution.SandboxReadOnly
 	tools := w.folder.Read()
 	if writes {
 		tools = append(tools, w.folder.Change()...)
-		tools = append(tools, codetool.Shell{Dir: dir, Env: env, Grace: cliagent.Grace(run, 0), Start: w.harness.opts.Runner}.Tool())
+		tools = append(tools, codetool.Shell{Dir: dir, Env: env, Run: string(run.RunID), Grace: cliagent.Grace(run, 0), Start: w.harness.opts.Runner}.Tool())
 	}
 	if len(run.MCPServers) > 0 {
 		if w.servers, err = mcpclient.Open(ctx, run.MCPServers, mcpclient.Options{Dir: dir, Env: env, Grace: cliagent.Grace(run, 0), Start: w.harness.opts.Runner}); err != nil {

@@ -1,13 +1,15 @@
-// Package modelserver is a scripted model server: an HTTP server on loopback that speaks the wire formats of four
-// LLM APIs and answers from a script instead of a model.
+// Package modelserver are model servers for tests: HTTP servers on loopback that speak the wire formats of four LLM APIs. A Server
+// answers from a script instead of a model. A Recorder passes requests to the real APIs and records the exchanges in a cassette, and a
+// Replayer answers from it.
 //
-// It speaks Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Google Gemini, streaming and not, so
+// They speak Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Google Gemini, streaming and not, so
 // that a real agent program or an API client can be run without a network, a key or a cost, and with the failures a
 // real service shows now and then: error statuses, retry-after, hanging, cut and unreadable answers, delays.
 //
 // What belongs here: the script and its faults, the translation of a scripted turn to each wire, the decision
-// whether a request is a turn of the conversation or a side request of the program, the log of what was received.
-// What does not: anything that calls a model, knows an agent's command line, or starts a process.
+// whether a request is a turn of the conversation or a side request of the program, and whether it is the same as a recorded
+// one, the log of what was received. What does not: the file of a recording (package cassette), anything that knows an agent's
+// command line or starts a process.
 //
 // # Script
 //

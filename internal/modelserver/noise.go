@@ -16,7 +16,7 @@ var identity = []string{"metadata", "client_metadata", "prompt_cache_key", "safe
 // contextTags enclose what agents add to a person's message on their own: the environment, instructions of files, reminders.
 var contextTags = []string{
 	"system-reminder", "environment_context", "session_context", "user_instructions", "permissions instructions", "skills_instructions",
-	"environment_details", "INSTRUCTIONS", "info-msg", "current_datetime",
+	"environment_details", "info-msg", "current_datetime",
 }
 
 var contextBlocks = sync.OnceValue(func() *regexp.Regexp {
@@ -25,8 +25,9 @@ var contextBlocks = sync.OnceValue(func() *regexp.Regexp {
 		first, _, _ := strings.Cut(tag, " ")
 		all = append(all, "<"+regexp.QuoteMeta(tag)+">.*?</"+regexp.QuoteMeta(tag)+">", "<"+regexp.QuoteMeta(first)+` [^<>]*>.*?</`+regexp.QuoteMeta(first)+">")
 	}
-	// Codex puts a heading before the instructions of files.
-	return regexp.MustCompile(`(?s)(?:# AGENTS\.md instructions[^\n]*\s*)?(?:` + strings.Join(all, "|") + ")")
+	// Without the heading it is what a person may write.
+	all = append(all, `# AGENTS\.md instructions[^\n]*\s*<INSTRUCTIONS>.*?</INSTRUCTIONS>`)
+	return regexp.MustCompile("(?s)" + strings.Join(all, "|"))
 })
 
 const months = `jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?`
@@ -48,7 +49,8 @@ var noise = []struct {
 	{"{date}", lazy.Regexp(`\b\d{1,2}/\d{1,2}/\d{4}\b`)},
 	{"{address}", lazy.Regexp(`(?:\b127\.0\.0\.1|\blocalhost|\[::1\]):\d{2,5}\b`)},
 	// A line and a column of a file are no time.
-	{"{time}", lazy.Regexp(`\b\d{1,2}:\d\d:\d\d(?:\.\d+)?(?: ?[AaPp][Mm]\b)?|\b\d{1,2}:\d\d ?[AaPp][Mm]\b|(?:^|\s)(?:[01]\d|2[0-3]):[0-5]\d\b`)},
+	{"{time}", lazy.Regexp(`\b\d{1,2}:\d\d:\d\d(?:\.\d+)?(?: ?[AaPp][Mm]\b)?|\b\d{1,2}:\d\d ?[AaPp][Mm]\b`)},
+	{" {time}", lazy.Regexp(`(?:^|\s)(?:[01]\d|2[0-3]):[0-5]\d\b`)},
 	{"{time}", lazy.Regexp(`\b\d+(?:\.\d+)?(?: ?(?:ns|us|µs|ms)\b|s\b| (?:milli)?seconds?\b)`)},
 	{"{time}", lazy.Regexp(`\b1[6-9]\d{8}(?:\d{3})?\b`)},
 	{"{tmp}", lazy.Regexp(`(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s"'<>,;:)\]}` + "`" + `]+`)},

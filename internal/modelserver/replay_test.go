@@ -302,6 +302,27 @@ func TestHiddenTexts(t *testing.T) {
 	}
 }
 
+// TestSaid: what agents add to messages is taken away, and nothing that a person wrote.
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"<system-reminder>\na</system-reminder>hello<system-reminder>b</system-reminder>":                          "hello",
+		"# AGENTS.md instructions for /home/x/p\n\n<INSTRUCTIONS>\nbe kind\n</INSTRUCTIONS>\nhello":                "hello",
+		"<permissions instructions>a</permissions instructions>hello <skills_instructions>b</skills_instructions>": "hello",
+		"<INSTRUCTIONS>be kind</INSTRUCTIONS>":                                                                     "<INSTRUCTIONS>be kind</INSTRUCTIONS>",
+		"<task>do it</task> <system-reminder>without an end":                                                       "<task>do it</task> <system-reminder>without an end",
+		"main.go:12:34: undefined: x":                                                                              "main.go:12:34: undefined: x",
+		"version 1.2.3, 10 files, 3 of 7, 404":                                                                     "version 1.2.3, 10 files, 3 of 7, 404",
+		"may I? in march we may":                                                                                   "may I? in march we may",
+		"took 12s, at 10:32:01 or 10:32, on 2026-11-26T10:32:01.5Z, id 1a2b3c":                                     "took {time}, at {time} or {time}, on {date}, id 1a2b3c",
+		"/tmp/a/b.txt and /home/dev/x and /Users/me/y, ~/z":                                                        "{tmp} and {home}/x and {home}/y, ~/z",
+	} {
+		if got := said(text, ""); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestDirOf(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -29,6 +29,7 @@ const (
 type Shell struct {
 	Dir   string
 	Env   []string
+	Run   string         // names the run for process.EndSurvivors; one command of a run runs at a time
 	Grace time.Duration  // TERM to KILL; 0 is 2 s, a negative value none
 	Start process.Runner // default: process.Launch
 }
@@ -76,7 +77,7 @@ func (s Shell) run(ctx context.Context, line string, limit time.Duration, show f
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTime)
 	defer cancel()
 	command := lookpath.Shell(line)
-	p, err := start(ctx, process.Spec{Path: command[0], Args: command[1:], Dir: s.Dir, Env: s.Env, Merge: true, MaxLine: shellMaxLine,
+	p, err := start(ctx, process.Spec{Path: command[0], Args: command[1:], Dir: s.Dir, Env: s.Env, Run: s.Run, Merge: true, MaxLine: shellMaxLine,
 		Grace: grace, StderrTail: -1})
 	if err != nil {
 		return modelapi.Failed(fmt.Errorf("the command did not start: %w", err))

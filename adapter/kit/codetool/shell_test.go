@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
+	"github.com/drawbar/drawbar/transport/process"
 )
 
 // shown collects what events would show.
@@ -152,6 +153,25 @@ func TestOutputMemory(t *testing.T) {
 	}
 	if cap(o.head)+cap(o.tail) > 10*(shellHead+shellTail) || o.total != 10_000_000 {
 		t.Errorf("%d bytes are kept of %d", cap(o.head)+cap(o.tail), o.total)
+	}
+}
+
+// TestShellSpec: what the command's process gets.
+func TestShellSpec(t *testing.T) {
+	t.Parallel()
+	var got process.Spec
+	s := Shell{Dir: "/d", Env: []string{"A=1"}, Run: "run-1", Start: func(_ context.Context, spec process.Spec) (process.Handle, error) {
+		got = spec
+		return nil, errors.New("not here")
+	}}
+	for grace, want := range map[time.Duration]time.Duration{0: 2 * time.Second, -1: -1, time.Second: time.Second} {
+		s.Grace = grace
+		if a := s.run(t.Context(), "true", time.Minute, nil); !strings.Contains(a.Error, "not here") {
+			t.Errorf("%+v", a)
+		}
+		if got.Dir != "/d" || got.Env[0] != "A=1" || got.Run != "run-1" || got.Grace != want || got.KeepStdin || len(got.Stdin) > 0 {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 

@@ -79,7 +79,12 @@ func (r *run) compact(ctx context.Context) bool {
 		short.Say(false, request(last)...)
 	}
 	before := r.used
+	r.save("")
 	r.call.Messages, r.used = short, 0
+	if r.log != nil {
+		r.log.anew = true
+		r.save("")
+	}
 	r.emit(execution.ContextCompacted{Summary: summary, TokensSaved: max(0, before-reply.Usage.Output)})
 	return true
 }

@@ -106,6 +106,9 @@ func (r *run) continuation(o *outcome) *execution.Continuation {
 	if json.Unmarshal(text, &messages) != nil {
 		return nil
 	}
+	if r.log != nil {
+		state["sessionId"] = r.session
+	}
 	state[stateAgent], state[stateModel], state[stateMessages] = r.name, r.agent.Prefix+r.call.Model, messages
 	state["stopReason"], state["resumeToken"], state["createdAt"] = o.word, cliagent.NewUUID(), time.Now().UTC().Format(time.RFC3339)
 	state["iteration"], state["toolCallCount"], state["summary"] = r.tally.models, r.tally.tools, r.summary()

@@ -172,11 +172,9 @@ func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Erro
 	if err := r.keep(getenv); err != nil {
 		return Message{}, err
 	}
-	if r.log != nil {
-		r.log.hide = r.opened.Key
-	}
 	if r.agent.Past != nil {
 		r.call.Messages = r.agent.Past.Messages
+		r.save("")
 	}
 	for _, m := range r.call.Messages {
 		for _, p := range m.Parts {

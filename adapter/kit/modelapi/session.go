@@ -2,7 +2,6 @@ package modelapi
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,6 +56,7 @@ type record struct {
 	Model    string           `json:"model,omitempty"`
 	Usage    *execution.Usage `json:"usage,omitempty"`
 	Copied   bool             `json:"copied,omitempty"` // from the session that this one was forked from
+	Anew     bool             `json:"anew,omitempty"`   // the same conversation in another form, such as a summary; it is shown already
 
 	Reason execution.TurnEndReason `json:"reason,omitempty"` // of the end of a turn
 }
@@ -74,30 +74,37 @@ var sessionID = lazy.Regexp(`^[0-9A-Za-z][0-9A-Za-z-]{0,99}$`)
 
 // session is the file of a run's conversation.
 type session struct {
-	file *os.File
-	lock *flock.Flock
-	hide string // the key of the API, which is in no file
+	file  *os.File
+	lock  *flock.Flock
+	clean func(text string) string // removes the keys of the API, which are in no file
 
-	messages, parts int // of the conversation that are in the file: whole messages, and parts of the last of them
+	messages, parts int  // of the conversation that are in the file: whole messages, and parts of the last of them
+	anew            bool // the conversation is written anew, because it is no longer what is in the file
 	used            execution.Usage
 }
 
 // keep opens the file of the run's conversation and sets its id: a new one, or that of the session to continue, whose messages it
-// reads. A new session that cannot be written is not kept, which is no reason not to run.
+// reads; a continuation begins one with its messages. A new session that cannot be written is not kept, which is no reason not to run.
 func (r *run) keep(getenv func(string) string) *execution.Error {
 	o := r.req.Run
 	r.session = cliagent.NewUUID()
-	if r.agent.Name != "" { // an agent over the API has conversations of its own
-		return nil
+	var begun Conversation // of a continuation, which contains the conversation
+	if r.agent.Past != nil {
+		begun = r.agent.Past.Messages
 	}
 	dir, err := sessionsIn(r.name, getenv, homeOf(getenv))
 	from := o.SessionID + o.ForkSessionID
+	if err == nil && begun != nil && from != "" {
+		if _, failed := os.Stat(filepath.Join(dir, from+sessionSuffix)); errors.Is(failed, fs.ErrNotExist) {
+			from = "" // it came from another machine
+		}
+	}
 	if from == "" {
 		if o.NoSession {
 			return nil
 		}
 		if err == nil {
-			r.log, err = r.create(dir, "", nil)
+			r.log, err = r.create(dir, "", begun)
 		}
 		if err != nil {
 			r.unkept = err
@@ -127,11 +134,12 @@ func (r *run) keep(getenv func(string) string) *execution.Error {
 		r.call.Messages = past
 		return nil
 	}
-	s, past, err := continueSession(path)
+	s, past, err := continueSession(path, r.opened.Clean)
 	if err != nil {
 		return execution.Errorf(execution.CodeValidation, "session %s cannot be continued: %v", from, err).WithHint("fork it: --fork %s:%s", r.name, from)
 	}
 	r.session, r.log, r.call.Messages = from, s, past
+	s.anew = begun != nil
 	return nil
 }
 
@@ -157,7 +165,7 @@ func (r *run) create(dir, from string, past Conversation) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{file: f}
+	s := &session{file: f, clean: r.opened.Clean}
 	if err = s.hold(path); err == nil {
 		err = s.append(record{Type: recordSession, Version: sessionVersion, ID: r.session, Agent: r.name, Cwd: r.req.Run.Cwd, ForkedFrom: from})
 	}
@@ -173,12 +181,12 @@ func (r *run) create(dir, from string, past Conversation) (*session, error) {
 }
 
 // continueSession opens the file of a session to add to it.
-func continueSession(path string) (*session, Conversation, error) {
+func continueSession(path string, clean func(string) string) (*session, Conversation, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &session{file: f}
+	s := &session{file: f, clean: clean}
 	if err := s.hold(path); err != nil {
 		s.close()
 		return nil, nil, err
@@ -225,9 +233,7 @@ func (s *session) append(rec record) error {
 	if err != nil {
 		return err
 	}
-	if len(s.hide) >= shortestKey {
-		line = bytes.ReplaceAll(line, []byte(s.hide), []byte("[REDACTED]"))
-	}
+	line = []byte(s.clean(string(line)))
 	n, err := s.file.Write(append(line, '\n'))
 	if err != nil && n > 0 {
 		if info, failed := s.file.Stat(); failed == nil {
@@ -251,18 +257,21 @@ func (r *run) save(reason execution.TurnEndReason) {
 		return
 	}
 	from := s.messages
+	if s.anew {
+		from = 0
+	}
 	if from > 0 && from <= len(c) && len(c[from-1].Parts) > s.parts {
 		from-- // parts of the same side were added to the last message
 	}
 	used := r.total.Sub(s.used)
 	var err error
 	if from < len(c) || !used.IsZero() {
-		rec := record{Type: recordMessages, From: from, Messages: c[min(from, len(c)):], Model: r.model}
+		rec := record{Type: recordMessages, From: from, Messages: c[min(from, len(c)):], Model: prefixed(r.agent.Prefix, r.model), Anew: s.anew}
 		if !used.IsZero() {
 			rec.Usage = &used
 		}
 		if err = s.append(rec); err == nil {
-			s.used = *r.total
+			s.used, s.anew = *r.total, false
 			s.has(c)
 		}
 	}
@@ -341,4 +350,35 @@ func (c Conversation) apply(n int, line []byte) (Conversation, error) {
 		return nil, fmt.Errorf("it follows %d messages, and there are %d", rec.From, len(c))
 	}
 	return append(c[:rec.From:rec.From], rec.Messages...), nil
+}
+
+func prefixed(prefix, model string) string {
+	if model == "" {
+		return ""
+	}
+	return prefix + model
+}
+
+// Model returns the model that a session used last, empty if that is unknown.
+func (s Sessions) Model(getenv func(string) string, id string) (model string) {
+	dir, err := sessionsIn(s.agent, getenv, homeOf(getenv))
+	if err != nil || !sessionID().MatchString(id) {
+		return ""
+	}
+	f, err := os.Open(filepath.Join(dir, id+sessionSuffix))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // read only
+	lines := bufio.NewReaderSize(io.LimitReader(f, maxSession), 64<<10)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return model
+		}
+		var rec struct{ Model string }
+		if json.Unmarshal(line, &rec) == nil && rec.Model != "" {
+			model = rec.Model
+		}
+	}
 }

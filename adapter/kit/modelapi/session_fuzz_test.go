@@ -19,7 +19,7 @@ func FuzzContinue(f *testing.F) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, past, err := continueSession(path)
+		s, past, err := continueSession(path, func(text string) string { return text })
 		if err != nil {
 			if after, _ := os.ReadFile(path); string(after) != text {
 				t.Errorf("a refused session was changed: %q", after)

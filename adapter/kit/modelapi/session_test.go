@@ -360,20 +360,45 @@ func TestSavedAtOnce(t *testing.T) {
 	}
 }
 
-// TestOtherAgents: an agent over the API has no session of the API's.
+// TestOtherAgents: an agent over the API has sessions of its own. A continuation contains its conversation, whose session goes on in
+// the form that it has there.
 func TestOtherAgents(t *testing.T) {
 	t.Parallel()
 	k := newTalker(t)
 	a, _ := backend("http://fake.test", served(k.ServeHTTP)).Adapter.(*modelapi.Adapter)
-	req := request("one")
-	req.Run.Env = map[string]string{"HOME": k.home}
-	for e, err := range a.Run(t.Context(), modelapi.Agent{Name: "other"}, req, closed{}) {
-		if f, ok := e.Body.(execution.Finished); err != nil || ok && f.Result.Status != execution.StatusCompleted {
-			t.Errorf("%+v, %v", f.Result, err)
+	run := func(past *modelapi.Past, session, text string) (res execution.Result) {
+		req := request(text)
+		req.Run.Env, req.Run.SessionID = map[string]string{"HOME": k.home}, session
+		for e, err := range a.Run(t.Context(), modelapi.Agent{Name: "other", Prefix: "fake/", Past: past}, req, closed{}) {
+			if f, ok := e.Body.(execution.Finished); err != nil || ok && f.Result.Status != execution.StatusCompleted {
+				t.Errorf("%+v, %v", f.Result, err)
+			} else if ok {
+				res = f.Result
+			}
 		}
+		return res
 	}
-	if n := len(k.files()); n != 0 {
-		t.Errorf("%d sessions", n)
+	first := run(nil, "", "one")
+	if files := k.files(); len(files) != 1 || filepath.Base(filepath.Dir(files[0])) != "other" {
+		t.Fatalf("files %v", files)
+	}
+	run(nil, first.SessionID, "two")
+	if got := strings.Join(k.said, "|"); got != `user "one"|assistant "hello"|user "two"` {
+		t.Errorf("resumed: %q", got)
+	}
+	getenv := func(name string) string { return map[string]string{"HOME": k.home}[name] }
+	if got := modelapi.SessionsOf("other").Model(getenv, first.SessionID); got != "fake/fake-1" {
+		t.Errorf("the session's model is %q", got)
+	}
+	past := &modelapi.Past{Messages: modelapi.Conversation{{Parts: []modelapi.Part{{Kind: modelapi.Text, Text: "in short"}}}}}
+	run(past, first.SessionID, "three")
+	run(nil, first.SessionID, "four")
+	if got := strings.Join(k.said, "|"); !strings.HasPrefix(got, `user [{"text":"in short"`) || !strings.HasSuffix(got, `user "four"`) || strings.Contains(got, `"one"`) {
+		t.Errorf("after a continuation: %q", got)
+	}
+	run(past, "0a1b2c3d-0000-4000-8000-00000000000f", "elsewhere")
+	if n := len(k.files()); n != 2 {
+		t.Errorf("%d sessions after the continuation of one that is not here", n)
 	}
 }
 

@@ -16,13 +16,19 @@ import (
 )
 
 var (
-	_ adapter.SessionStore = (*Adapter)(nil)
-	_ adapter.UsageLog     = (*Adapter)(nil)
+	_ adapter.SessionStore = Sessions{}
+	_ adapter.UsageLog     = Sessions{}
 )
 
-// storeOf returns the sessions of an agent; see session.
-func storeOf(agent string) sessionfile.Store {
-	return sessionfile.New(sessionfile.Format{
+// Sessions are the sessions of an agent over a model API, which Drawbar keeps itself; see session.
+type Sessions struct {
+	sessionfile.Store
+	agent string
+}
+
+// SessionsOf returns the sessions of an agent.
+func SessionsOf(agent string) Sessions {
+	return Sessions{agent: agent, Store: sessionfile.New(sessionfile.Format{
 		Agent: agent,
 		Roots: func(h adapter.Host) []string { return rootsOf(agent, h) },
 		List: func(l *sessionfile.Lister) {
@@ -40,7 +46,7 @@ func storeOf(agent string) sessionfile.Store {
 		Decode: func(b *sessionfile.Builder, c *sessionfile.Conversation) sessionfile.Decoder {
 			return &decoder{b: b, c: c, read: map[int]int{}}
 		},
-	})
+	})}
 }
 
 func rootsOf(agent string, h adapter.Host) []string {
@@ -56,6 +62,15 @@ type decoder struct {
 	b    *sessionfile.Builder
 	c    *sessionfile.Conversation
 	read map[int]int // parts that were read, by message
+	form int         // how often the conversation was written anew
+}
+
+// id is the id of a message, which has another one in each form of the conversation.
+func (d *decoder) id(index int) string {
+	if d.form == 0 {
+		return fmt.Sprintf("m%d", index)
+	}
+	return fmt.Sprintf("m%d-%d", d.form, index)
 }
 
 // Line reads a record.
@@ -73,6 +88,14 @@ func (d *decoder) Line(text []byte) bool {
 			d.b.Summary.Model = rec.Model
 		}
 		var answer *history.Message
+		if rec.Anew {
+			clear(d.read)
+			for i, m := range rec.Messages {
+				d.read[i] = len(m.Parts)
+			}
+			d.form++
+			return true
+		}
 		for i, m := range rec.Messages {
 			index := rec.From + i
 			skip := min(d.read[index], len(m.Parts))
@@ -96,7 +119,7 @@ func (d *decoder) Line(text []byte) bool {
 
 // answer reads parts of a message of the model.
 func (d *decoder) answer(index int, parts []Part, rec *record) *history.Message {
-	m := d.c.Message(fmt.Sprintf("m%d", index), history.RoleAssistant, rec.At)
+	m := d.c.Message(d.id(index), history.RoleAssistant, rec.At)
 	m.Model = rec.Model
 	for _, p := range parts {
 		switch p.Kind {
@@ -121,18 +144,18 @@ func (d *decoder) said(index, skip int, parts []Part, rec *record) {
 		case Image, Document:
 			attached = sessionfile.AddText(attached, fmt.Sprintf("[%s %s]", p.MediaType, p.Title))
 		case Result:
-			res := d.c.Result(fmt.Sprintf("m%d.%d", index, skip+i), p.ID, rec.At)
+			res := d.c.Result(fmt.Sprintf("%s.%d", d.id(index), skip+i), p.ID, rec.At)
 			res.Output, res.IsError = p.Text, p.Failed
 		}
 	}
 	if text = sessionfile.AddText(text, attached); text != "" {
-		d.c.Prompt(fmt.Sprintf("m%d.%d", index, skip+len(parts)), text, rec.At)
+		d.c.Prompt(fmt.Sprintf("%s.%d", d.id(index), skip+len(parts)), text, rec.At)
 	}
 }
 
 // UsageStores implements adapter.UsageLog.
-func (a *Adapter) UsageStores(h adapter.Host) (stores []history.UsageStore) {
-	for _, root := range rootsOf(a.spec.Name, h) {
+func (s Sessions) UsageStores(h adapter.Host) (stores []history.UsageStore) {
+	for _, root := range rootsOf(s.agent, h) {
 		stores = append(stores, history.UsageStore{Root: root,
 			Match: func(rel string) bool { return !strings.Contains(rel, "/") && strings.HasSuffix(rel, sessionSuffix) },
 			Enter: func(string) bool { return false }})
@@ -141,11 +164,11 @@ func (a *Adapter) UsageStores(h adapter.Host) (stores []history.UsageStore) {
 }
 
 // UsageVersion implements adapter.UsageLog.
-func (*Adapter) UsageVersion() int { return 1 }
+func (Sessions) UsageVersion() int { return 1 }
 
 // NewUsageScanner implements adapter.UsageLog.
-func (a *Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
-	return usagescan.New(&usageLog{agent: a.spec.Name, session: strings.TrimSuffix(filepath.Base(f.Rel), sessionSuffix)})
+func (s Sessions) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
+	return usagescan.New(&usageLog{agent: s.agent, session: strings.TrimSuffix(filepath.Base(f.Rel), sessionSuffix)})
 }
 
 // usageLog reads the usage in a session's records.

@@ -12,7 +12,6 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/service"
-	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -41,7 +40,7 @@ type Options struct {
 
 // Adapter is the adapter of a model API. It is immutable and safe for concurrent use.
 type Adapter struct {
-	sessionfile.Store
+	Sessions
 	spec Spec
 	opts Options
 }
@@ -59,7 +58,7 @@ func New(spec Spec, opts Options) *Adapter {
 	if opts.Environ == nil {
 		opts.Environ = os.Environ
 	}
-	return &Adapter{storeOf(spec.Name), spec, opts}
+	return &Adapter{SessionsOf(spec.Name), spec, opts}
 }
 
 // Name returns the name of the API's agent.

@@ -37,11 +37,16 @@ type Opened struct {
 	hidden    []string    // values in them that are secret
 }
 
-// Clean removes the keys from a text of the service.
+// shortestKey is the length of the shortest key that is removed: what is shorter, such as the key of a local service, is an ordinary word.
+const shortestKey = 8
+
+// Clean removes the keys from a text.
 func (o *Opened) Clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	for _, secret := range NonEmpty(append([]string{o.Key}, o.hidden...)...) {
-		text = strings.ReplaceAll(text, secret, "[REDACTED]")
+	for _, secret := range append([]string{o.Key}, o.hidden...) {
+		if len(secret) >= shortestKey {
+			text = strings.ReplaceAll(text, secret, "[REDACTED]")
+		}
 	}
 	return text
 }
