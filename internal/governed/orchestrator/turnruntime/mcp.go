@@ -251,7 +251,9 @@ func (c *mcpCall) transport(ctx context.Context) (t mcp.Transport, end func(erro
 		exit := program.End(min(closeWait, max(grace, 0)), grace)
 		_, early, _ := program.Ended()
 		c.log.note("ended: %s", describe(exit))
-		if err == nil || !early || context.Cause(ctx) != nil {
+		// A write to a server that is dead may fail before its output is read to the end.
+		died := early || exit.Code != 0 && !exit.Stopped
+		if err == nil || !died || context.Cause(ctx) != nil {
 			return err
 		}
 		err = fmt.Errorf("%w; the server ended (%s)", err, describe(exit))
