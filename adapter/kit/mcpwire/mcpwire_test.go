@@ -30,6 +30,7 @@ type fake struct {
 	mu      sync.Mutex
 	written bytes.Buffer
 	stopped bool
+	deaf    bool
 	once    sync.Once
 }
 
@@ -43,6 +44,9 @@ func (f *fake) Next(context.Context) ([]process.Line, error) {
 func (f *fake) Write(b []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.deaf {
+		return io.ErrClosedPipe
+	}
 	f.written.Write(b)
 	return nil
 }
@@ -119,6 +123,24 @@ func TestProgramThatStays(t *testing.T) {
 	}
 	if _, err := p.Read(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestDeadProgram: a write that fails says that the program has ended, even if its output is read later.
+func TestDeadProgram(t *testing.T) {
+	t.Parallel()
+	f := &fake{batches: make(chan []process.Line), deaf: true}
+	p := NewProgram(f, nil, nil)
+	id, err := jsonrpc.MakeID("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Write(t.Context(), &jsonrpc.Request{ID: id, Method: "x"}); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("%v", err)
+	}
+	p.End(0, 0)
+	if _, early, _ := p.Ended(); !early {
+		t.Error("it ended before the connection was closed")
 	}
 }
 

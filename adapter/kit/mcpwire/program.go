@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -28,6 +29,7 @@ type Program struct {
 	done     chan struct{} // the output is read, and exit and early are valid
 	exit     process.Exit
 	early    bool
+	broken   atomic.Bool // a write failed: the program ended before the connection was closed, whatever is read first
 }
 
 var (
@@ -118,7 +120,11 @@ func (p *Program) Write(_ context.Context, m jsonrpc.Message) error {
 		return mcp.ErrConnectionClosed
 	default:
 	}
-	return p.h.Write(append(data, '\n'))
+	err = p.h.Write(append(data, '\n'))
+	if err != nil {
+		p.broken.Store(true)
+	}
+	return err
 }
 
 // Close implements mcp.Connection. It ends the input of the program: a server ends with it.
@@ -148,7 +154,7 @@ func (p *Program) End(wait, grace time.Duration) process.Exit {
 func (p *Program) Ended() (exit process.Exit, early, ended bool) {
 	select {
 	case <-p.done:
-		return p.exit, p.early, true
+		return p.exit, p.early || p.broken.Load(), true
 	default:
 		return process.Exit{}, false, false
 	}
