@@ -58,9 +58,13 @@ func codexNotice(update jsonscan.Value) (acpagent.Notice, bool) {
 	if update.Get("messageId").Exists() || text == "" {
 		return acpagent.Notice{}, false
 	}
-	var failed struct{ Error struct{ Message string } }
+	var failed struct{ Error struct{ Type, Message string } }
 	if json.Unmarshal([]byte(text), &failed) == nil && failed.Error.Message != "" {
-		return acpagent.Notice{Message: failed.Error.Message, Failed: cmp.Or(acpagent.CodeOfText(text), execution.CodeProvider)}, true
+		code := cmp.Or(acpagent.CodeOfText(text), execution.CodeProvider)
+		if failed.Error.Type == "invalid_request_error" && code == execution.CodeProvider {
+			code = execution.CodeInvalidRequest
+		}
+		return acpagent.Notice{Message: failed.Error.Message, Failed: code}, true
 	}
 	text = strings.TrimSpace(text)
 	for _, f := range codexFailures {
