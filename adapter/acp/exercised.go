@@ -58,7 +58,9 @@ func codexNotice(update jsonscan.Value) (acpagent.Notice, bool) {
 	if update.Get("messageId").Exists() || text == "" {
 		return acpagent.Notice{}, false
 	}
-	var failed struct{ Error struct{ Type, Message string } }
+	var failed struct {
+		Error struct{ Type, Message string }
+	}
 	if json.Unmarshal([]byte(text), &failed) == nil && failed.Error.Message != "" {
 		code := cmp.Or(acpagent.CodeOfText(text), execution.CodeProvider)
 		if failed.Error.Type == "invalid_request_error" && code == execution.CodeProvider {
