@@ -205,7 +205,7 @@ var kits = []kit{
 		escalate: func(p string) string {
 			return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s,"sandbox_permissions":"require_escalated","justification":"the test wants it"}}`, q("echo hi > "+p))
 		},
-		overACP: true, lateUsage: true, silentRetries: true, cutGoesOn: true, drives: "codex", model: "gpt-6.1-sol[low]", asked: "gpt-6.1-sol",
+		overACP: true, lateUsage: true, silentRetries: true, cutGoesOn: true, givesUp: true, drives: "codex", model: "gpt-6.1-sol[low]", asked: "gpt-6.1-sol",
 		abandons: "codex-acp 2.6.0 ends the turn as cancelled when a permission is denied",
 	},
 	{

@@ -83,4 +83,4 @@ var codexFailures = []struct {
 	start string
 	code  execution.ErrorCode // empty: as the text says
 }{{"exceeded retry limit, last status: ", ""}, {"unexpected status ", ""}, {"stream disconnected before completion: ", ""},
-	{"Missing environment variable: ", execution.CodeAuth}}
+	{"We’re currently experiencing high demand", execution.CodeProvider}, {"Missing environment variable: ", execution.CodeAuth}}
