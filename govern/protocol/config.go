@@ -31,7 +31,7 @@ type Config struct {
 	RunLoop                  *RunLoop            `json:"run_loop,omitempty"`
 	MissionPlanner           json.RawMessage     `json:"mission_planner,omitempty"`
 	Workspace                string              `json:"workspace,omitempty"`
-	Adapters                 json.RawMessage     `json:"adapters,omitempty"`
+	Adapters                 Ordered[Adapter]    `json:"adapters,omitzero"`
 	IntentCoverageMode       string              `json:"intent_coverage_mode,omitempty"`
 	GateSemanticCoverageMode string              `json:"gate_semantic_coverage_mode,omitempty"`
 	Extra                    Extra               `json:"-"`
@@ -134,6 +134,20 @@ func (r Role) RuntimeID() string { return r.Runtime }
 
 func (r *Role) UnmarshalJSON(data []byte) error { return readKeep(data, r) }
 func (r Role) MarshalJSON() ([]byte, error)     { return writeKeep(r) }
+
+// Adapter is one entry of adapters, a custom adapter: a JavaScript module with the adapter's class, or a program that
+// speaks the same protocol. A role's adapter or a runtime's type names it.
+type Adapter struct {
+	Module    string          `json:"module,omitempty"` // relative to the project
+	Command   Words           `json:"command,omitzero"`
+	CWD       string          `json:"cwd,omitempty"`
+	Env       Ordered[string] `json:"env,omitzero"`
+	TimeoutMS *int            `json:"timeout_ms,omitempty"`
+	Extra     Extra           `json:"-"`
+}
+
+func (a *Adapter) UnmarshalJSON(data []byte) error { return readKeep(data, a) }
+func (a Adapter) MarshalJSON() ([]byte, error)     { return writeKeep(a) }
 
 // Phase is one entry of routing.
 type Phase struct {

@@ -54,6 +54,11 @@ type Runtime struct {
 	URL       string          `json:"url,omitempty"`
 	Headers   Ordered[string] `json:"headers,omitzero"`
 
+	// A custom adapter.
+
+	AdapterConfig json.RawMessage `json:"adapter_config,omitempty"`
+	Adapter       *Adapter        `json:"-"` // what Type names; normalizing a configuration sets it
+
 	Env            Ordered[string] `json:"env,omitzero"`
 	GraceMS        *int            `json:"-"`
 	TimeoutMS      *int            `json:"timeout_ms,omitempty"`

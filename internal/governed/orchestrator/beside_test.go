@@ -228,25 +228,6 @@ func TestLivingWorkerOfAnotherProgramIsSeen(t *testing.T) {
 	p.sound()
 }
 
-// TestRoleThatCannotRunIsRefusedWhenItsTurnComes: what comes before it runs, as five templates of the original need.
-func TestRoleThatCannotRunIsRefusedWhenItsTurnComes(t *testing.T) {
-	p := newProject(t, strings.Replace(three(runtimeOf("pm"), runtimeOf("dev"), manualRuntime, `,"adapters":{"zeppelin":{"module":"./z.js"}}`),
-		`"write_authority":"review_only","runtime":"qa-rt"`, `"write_authority":"review_only","adapter":"zeppelin"`, 1))
-	p.step(govern.OutcomeAccepted)
-	if _, err := p.engine().Approve(t.Context(), govern.ApproveOptions{Either: true}); err != nil {
-		t.Fatal(err)
-	}
-	p.step(govern.OutcomeAccepted)
-	before := p.read(protocol.EventsFile)
-	_, err := p.engine().Step(t.Context(), govern.StepOptions{})
-	if err == nil || !strings.Contains(err.Error(), "role qa is next and needs a runtime of type zeppelin") || !strings.Contains(hint(err), "roles.qa.runtime") {
-		t.Fatalf("%v, try %s", err, hint(err))
-	}
-	if p.read(protocol.EventsFile) != before {
-		t.Error("the refusal left events")
-	}
-}
-
 // TestWaitingIntentsAreShown: work that the original took in is not left undone in silence.
 func TestWaitingIntentsAreShown(t *testing.T) {
 	p := newProject(t, one(runtimeOf("ok"), ""))

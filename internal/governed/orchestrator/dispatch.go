@@ -131,7 +131,7 @@ func (t *transaction) order(o govern.StepOptions, turn *protocol.Turn, rt protoc
 		ms := int(max(1, o.Poll.Milliseconds()))
 		d.Runtime.PollIntervalMS = &ms
 	}
-	if o.Verbose && rt.Type == protocol.RuntimeLocalCLI { // the caller gets an agent's events instead
+	if o.Verbose && (rt.Type == protocol.RuntimeLocalCLI || rt.Adapter != nil) { // the caller gets an agent's events instead
 		d.Log = logLines(func(line string) {
 			t.e.note(govern.Notice{Kind: govern.NoticeLog, TurnID: id, Role: turn.AssignedRole, Text: line})
 		})

@@ -10,7 +10,6 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/pid"
 	"github.com/drawbar/drawbar/internal/governed/governance"
-	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -133,19 +132,6 @@ func livingWorker(turn *protocol.Turn) string {
 		}
 	}
 	return fmt.Sprintf("the worker of turn %s (process %d) is still running, but the program that started it is not", turn.TurnID, turn.WorkerPID)
-}
-
-// canRun refuses a role with an unsupported runtime, before anything is written.
-func (t *transaction) canRun(role string) error {
-	_, rt, ok := t.run.Config.RuntimeOf(role)
-	if !ok {
-		return nil // the dispatch reports what is missing
-	}
-	if slices.Contains(charter.RuntimeTypes(), rt.Type) {
-		return nil
-	}
-	return execution.Errorf(execution.CodeCapability, "role %s is next and needs a runtime of type %s, which is not supported yet", role, rt.Type).
-		WithHint("choose another role: drawbar govern step --role ROLE; or give %s a supported runtime: drawbar govern config set roles.%s.runtime RUNTIME", role, role)
 }
 
 // afterwards runs hooks that can no longer object. One that tampered with the record still blocks the run.

@@ -24,7 +24,7 @@ func WritePath(a protocol.Authority, r protocol.Runtime) string {
 	if r.Type == protocol.RuntimeMCP && (a == protocol.Authoritative || a == protocol.Proposed || a == protocol.ReviewOnly) {
 		return PathTool
 	}
-	local := r.Type == protocol.RuntimeManual || r.Type == protocol.RuntimeLocalCLI || r.Type == protocol.RuntimeAgent
+	local := r.Type == protocol.RuntimeManual || r.Type == protocol.RuntimeLocalCLI || r.Type == protocol.RuntimeAgent || r.Adapter != nil
 	remote := protocol.Remote(r.Type)
 	switch {
 	case a == protocol.Authoritative && local:
@@ -53,6 +53,9 @@ func Contract(r protocol.Runtime) protocol.RuntimeCapabilities {
 		c = protocol.RuntimeCapabilities{CanWriteFiles: "proposal_only", ProposalSupport: "native", WorkflowArtifactOwnership: "proposal_apply_required"}
 	case protocol.RuntimeMCP:
 		c = protocol.RuntimeCapabilities{CanWriteFiles: "tool_defined", ProposalSupport: "tool_defined", WorkflowArtifactOwnership: "tool_defined"}
+	}
+	if r.Adapter != nil {
+		c = protocol.RuntimeCapabilities{CanWriteFiles: "direct", ProposalSupport: "optional", WorkflowArtifactOwnership: "yes"}
 	}
 	if own := r.Capabilities; own != nil {
 		for _, f := range []struct {

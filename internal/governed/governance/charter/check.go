@@ -70,6 +70,7 @@ func (k *checker) all() {
 	k.version()
 	k.project()
 	k.roles()
+	k.adapters()
 	k.runtimes()
 	k.legality()
 	k.routing()
@@ -218,9 +219,8 @@ func (k *checker) firstEdition(id string, r protocol.Role) {
 		k.warn(UnusedKey, shape.Path(field, "runtime"), "remove it, or remove adapter", "has no effect beside adapter")
 	}
 	if !slices.Contains(Adapters(), r.Adapter) {
-		declared, _ := decodeRaw[protocol.Extra](k.c.Adapters)
-		if !declared.Has(r.Adapter) {
-			k.undeclared(UndeclaredAdapter, shape.Path(field, "adapter"), "adapter", r.Adapter, "adapters", append(Adapters(), declared.Keys()...))
+		if !k.c.Adapters.Has(r.Adapter) {
+			k.undeclared(UndeclaredAdapter, shape.Path(field, "adapter"), "adapter", r.Adapter, "adapters", append(Adapters(), k.c.Adapters.Keys()...))
 		}
 		return
 	}

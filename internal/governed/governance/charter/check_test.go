@@ -242,6 +242,13 @@ func TestRules(t *testing.T) {
 		"first edition api elsewhere":     {[]string{`roles.old={"adapter":"api_proxy","adapter_config":{"provider":"custom","model":"m","base_url":"https://x.test/v1","api_key_env":"K"}}`}, nil},
 		"first edition api authoritative": {[]string{`roles.old={"adapter":"api_proxy","write_authority":"authoritative","adapter_config":{"provider":"openai","model":"m","api_key_env":"K"}}`}, []string{"error illegal_runtime roles.old.adapter"}},
 		"custom adapter":                  {[]string{`adapters={"mine":{"module":"./m.js"}}`, `roles.old={"adapter":"mine","adapter_config":{"x":1}}`}, nil},
+		"adapter as type":                 {[]string{`adapters={"mine":{"command":["./m"],"cwd":"x","env":{"A":"b"},"timeout_ms":5}}`, `runtimes.cli={"type":"mine","timeout_ms":9,"adapter_config":{"x":1}}`}, nil},
+		"adapter and keys of others":      {[]string{`adapters={"mine":{"module":"m.js"}}`, `runtimes.cli={"type":"mine","agent":"claude"}`, `runtimes.b={"type":"manual","adapter_config":{}}`}, []string{"warning unused_key runtimes.b.adapter_config", "warning unused_key runtimes.cli.agent"}},
+		"adapter of nothing":              {[]string{`adapters={"mine":{}}`}, []string{"error missing_field adapters.mine.module"}},
+		"adapter of both":                 {[]string{`adapters={"mine":{"module":"m.js","command":["m"]}}`}, []string{"error invalid_value adapters.mine"}},
+		"adapter outside":                 {[]string{`adapters={"mine":{"module":"../m.js"}}`}, []string{"error invalid_value adapters.mine.module"}},
+		"adapter with a built-in name":    {[]string{`adapters={"mcp":{"module":"m.js"}}`}, []string{"error invalid_value adapters.mcp"}},
+		"adapter of another kind":         {[]string{`adapters={"mine":"./m.js"}`}, []string{"error wrong_type adapters.mine"}},
 		"undeclared adapter":              {[]string{`roles.old={"adapter":"mine"}`}, []string{"error undeclared_adapter_reference roles.old.adapter"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,23 +1,61 @@
 package charter
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
+	"github.com/drawbar/drawbar/internal/base/near"
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
+
+func (k *checker) adapters() {
+	for name, a := range k.c.Adapters.All() {
+		field, doc := shape.Path("adapters", name), k.doc.Get("adapters").Get(name)
+		if slices.Contains(RuntimeTypes(), name) || name == "" {
+			k.invalid(field, "choose another name", "is not a name for a custom adapter: the type %q is built in", name)
+		}
+		if doc == nil || doc.Kind != "object" {
+			continue // already reported
+		}
+		switch module, command := doc.Get("module").Is(), doc.Get("command").Is(); {
+		case module && command:
+			k.invalid(field, "remove one of them", "has both a module and a command")
+		case !module && !command:
+			k.missing(shape.Path(field, "module"), "a JavaScript module, or command: a program that speaks the protocol of adapters")
+		}
+		k.path(shape.Path(field, "module"), a.Module)
+	}
+}
 
 func (k *checker) runtimes() {
 	for id, rt := range k.c.Runtimes.All() {
 		field, doc := shape.Path("runtimes", id), k.doc.Get("runtimes").Get(id)
-		if doc == nil || !slices.Contains(RuntimeTypes(), rt.Type) {
+		custom := k.c.Adapters.Has(rt.Type)
+		if doc == nil || rt.Type == "" {
+			continue
+		}
+		if !custom && !slices.Contains(RuntimeTypes(), rt.Type) {
+			valid := append(RuntimeTypes(), k.c.Adapters.Keys()...)
+			hint := "one of " + strings.Join(RuntimeTypes(), ", ") + ", or a name in adapters"
+			if meant := near.Word(rt.Type, valid); meant != "" {
+				hint = "did you mean " + meant + "?"
+			}
+			k.add(Problem{Type: InvalidValue, Field: shape.Path(field, "type"), Message: fmt.Sprintf("cannot be %q", rt.Type), Hint: hint, Detail: map[string]any{"valid_values": valid}})
 			continue
 		}
 		for _, m := range doc.Members {
-			if types := typesOf(m.Key); m.Value.Kind != "null" && len(types) > 0 && !slices.Contains(keysOf(rt.Type), m.Key) {
+			if m.Value.Kind == "null" || slices.Contains(keysOf(rt.Type), m.Key) || custom && slices.Contains(customKeys(), m.Key) {
+				continue
+			}
+			types := typesOf(m.Key)
+			if slices.Contains(customKeys(), m.Key) {
+				types = append(types, "custom adapters")
+			}
+			if len(types) > 0 {
 				k.warn(UnusedKey, shape.Path(field, m.Key), "", "has no effect on a runtime of type %s; it is for %s", rt.Type, strings.Join(types, ", "))
 			}
 		}

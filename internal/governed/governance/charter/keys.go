@@ -71,7 +71,7 @@ func newTable() *shape.Node {
 		key("mission_planner", raw("accepted and ignored; other tools read it")),
 		key("workspace", one("Drawbar only: where turns work: in the project itself, or each in its own git worktree that is merged on acceptance",
 			"shared", "worktree").Def("shared")),
-		key("adapters", table("custom adapters of the first edition, by name", "", raw("a module"))),
+		key("adapters", table("custom adapters, by name: a role's adapter or a runtime's type names one", "", customNode())),
 		key("intent_coverage_mode", one("whether a result must cover every item of its intent (absent: strict for p0)", "strict", "lenient")),
 		key("gate_semantic_coverage_mode", str("strict, or anything else for off; ignored, other tools read it").Def("strict")),
 	)

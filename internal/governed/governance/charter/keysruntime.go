@@ -3,6 +3,7 @@ package charter
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/shape"
@@ -24,7 +25,7 @@ func Adapters() []string {
 
 func runtimeNode() shape.Node {
 	return object("a runtime; the relevant keys depend on type",
-		must("type", one("kind of runtime", RuntimeTypes()...)),
+		must("type", str("kind of runtime: "+strings.Join(RuntimeTypes(), ", ")+", or a name in adapters")),
 		key("capabilities", object("capabilities that differ from those of the type",
 			key("can_write_files", one("how it writes files", "direct", "proposal_only", "tool_defined", "unknown")),
 			key("proposal_support", one("whether it returns proposals", "none", "optional", "native", "tool_defined", "unknown")),
@@ -39,7 +40,7 @@ func runtimeNode() shape.Node {
 		key("startup_heartbeat_ms", whole("local_cli, agent: as in run_loop, in milliseconds (absent: that of run_loop)", 1)),
 		key("liveness_heartbeat_ms", whole("local_cli, agent: as in run_loop, in milliseconds (absent: that of run_loop)", 1)),
 		key("env", texts("local_cli, agent, mcp over stdio: additional variables; ${VAR} is replaced from the environment and never recorded")),
-		key("timeout_ms", whole("time limit of a turn (manual, local_cli, agent, mcp) or a request (remote_agent: 120000 if absent) in milliseconds (absent: timeouts, else 1200000)", 1)),
+		key("timeout_ms", whole("time limit of a turn (manual, local_cli, agent, mcp, custom adapters) or a request (remote_agent: 120000 if absent) in milliseconds (absent: timeouts, else 1200000)", 1)),
 		key("agent", named("agent: an adapter of Drawbar, as in drawbar agents", agentPattern)),
 		key("model", str("agent, api_proxy: the model (absent: the agent's default; api_proxy requires it)")),
 		key("session", one("agent: whether conversations continue per role or start anew per turn", "role", "turn").Def("turn")),
@@ -63,8 +64,22 @@ func runtimeNode() shape.Node {
 		key("tool_name", str("mcp: tool that performs a turn").Def("agentxchain_turn")),
 		key("url", str("mcp, remote_agent: http or https URL")),
 		key("headers", texts("mcp, remote_agent: request headers, sent as they are")),
+		key("adapter_config", raw("a custom adapter: its own settings, part of the bundle that its dispatch receives")),
 	)
 }
+
+func customNode() shape.Node {
+	return object("a custom adapter: either module or command",
+		key("module", str("JavaScript module (ESM or CommonJS) with the adapter's class, relative to the project; it runs in Node")),
+		key("command", words("program that speaks the protocol of adapters; a list includes its arguments")),
+		key("cwd", str("working folder, relative to the project (absent: where the turn works)")),
+		key("env", texts("additional variables; ${VAR} is replaced from the environment and never recorded")),
+		key("timeout_ms", whole("time limit of a turn in milliseconds, unless its runtime states one (absent: timeouts, else 1200000)", 1)),
+	)
+}
+
+// customKeys are the keys that apply to a runtime whose type is a custom adapter.
+func customKeys() []string { return []string{"adapter_config", "timeout_ms"} }
 
 func listOfTexts(doc string) shape.Node { return list(doc, str("").AnyText()) }
 

@@ -32,6 +32,9 @@ func Normalize(c *protocol.Config) *protocol.Config {
 			n.Roles.Set(id, splitRole(&n, id, role))
 		}
 	}
+	for _, id := range n.Runtimes.Keys() {
+		n.Runtimes.Set(id, onAdapter(c, n.Runtimes.At(id)))
+	}
 	if n.Routing == nil || n.Routing.Len() == 0 {
 		n.Routing = defaultRouting(&n)
 	}
@@ -41,7 +44,7 @@ func Normalize(c *protocol.Config) *protocol.Config {
 
 // splitRole moves the settings of a first-edition role into a runtime.
 func splitRole(c *protocol.Config, id string, role protocol.Role) protocol.Role {
-	rt := runtimeOfAdapter(role)
+	rt := onAdapter(c, runtimeOfAdapter(role))
 	name := role.Adapter + "-" + id
 	have, taken := c.Runtimes.Get(name)
 	for i := 2; taken && !sameRuntime(have, rt); i++ {
@@ -63,6 +66,22 @@ func splitRole(c *protocol.Config, id string, role protocol.Role) protocol.Role 
 		}
 	}
 	return role
+}
+
+// onAdapter completes a runtime whose type is a custom adapter with what the adapter declares.
+func onAdapter(c *protocol.Config, rt protocol.Runtime) protocol.Runtime {
+	a, ok := c.Adapters.Get(rt.Type)
+	if !ok || slices.Contains(RuntimeTypes(), rt.Type) || rt.Adapter != nil {
+		return rt
+	}
+	rt.Adapter, rt.Command, rt.Args, rt.CWD, rt.Env = &a, a.Command, nil, a.CWD, a.Env
+	if a.Module != "" {
+		rt.Command = protocol.Words{List: []string{"node", a.Module}}
+	}
+	if rt.TimeoutMS == nil {
+		rt.TimeoutMS = a.TimeoutMS
+	}
+	return rt
 }
 
 func sameRuntime(a, b protocol.Runtime) bool {
@@ -118,9 +137,7 @@ func runtimeOfAdapter(role protocol.Role) protocol.Runtime {
 			rt.TimeoutSeconds = new(*s.Timeout / 1000)
 		}
 	default:
-		if len(role.AdapterConfig) > 0 {
-			rt.Extra.Set("adapter_config", slices.Clone(role.AdapterConfig))
-		}
+		rt.AdapterConfig = slices.Clone(role.AdapterConfig)
 	}
 	return rt
 }

@@ -74,7 +74,7 @@ func TestNormalizeFirstEdition(t *testing.T) {
 		t.Errorf("qa %s %+v", raw, qa)
 	}
 	own := n.Runtimes.At("my_adapter-own")
-	if own.Type != "my_adapter" || string(own.Extra.At("adapter_config")) != `{"x":1}` {
+	if own.Type != "my_adapter" || string(own.AdapterConfig) != `{"x":1}` || own.Adapter.Module != "./adapters/my-adapter.js" {
 		t.Errorf("own %+v", own)
 	}
 }
@@ -263,7 +263,7 @@ func TestUnbuilt(t *testing.T) {
 		"notifications":             {[]string{`notifications={"local":true}`}, []string{"warning not_built notifications"}},
 		"no notifications":          {[]string{`notifications={}`, `schedules={}`}, nil},
 		"schedules":                 {[]string{`schedules={"n":{"every_minutes":1}}`}, []string{"warning not_built schedules"}},
-		"custom adapter":            {[]string{`adapters={"mine":{}}`, `roles.dev={"adapter":"mine"}`}, []string{"warning not_built roles.dev.adapter"}},
+		"custom adapter":            {[]string{`adapters={"mine":{"module":"m.js"}}`, `roles.dev={"adapter":"mine"}`}, nil},
 		"first edition of an API":   {[]string{`roles.pm={"adapter":"api_proxy","adapter_config":{"provider":"openai","model":"m","api_key_env":"K"}}`}, nil},
 		"first edition of programs": {[]string{`roles.pm={"adapter":"manual"}`, `roles.dev={"adapter":"local_cli","adapter_config":{"command":"x"}}`}, nil},
 		"proposals":                 {[]string{`roles.dev.write_authority="proposed"`}, nil},

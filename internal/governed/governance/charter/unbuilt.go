@@ -1,18 +1,14 @@
 package charter
 
 import (
-	"slices"
-
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
-// Unbuilt lists legal settings that this version does not support, each with its key. They are warnings: a role that
-// needs an unsupported feature is refused when its turn comes, and the turns before it run.
+// Unbuilt lists legal settings that this version does not support, each with its key. They are warnings.
 func Unbuilt(c *protocol.Config) []Problem {
 	n := Normalize(c)
 	var f findings
-	f.unbuiltRoles(n)
 	for phase, p := range n.Routing.All() {
 		if p.Concurrency() > 1 {
 			f.warn(NotBuilt, shape.Path("routing", phase, "max_concurrent_turns"), "", "turns run one after another; concurrent turns are not supported yet")
@@ -31,22 +27,6 @@ func Unbuilt(c *protocol.Config) []Problem {
 		f.warn(NotBuilt, "run_loop.continuous", "", "has no effect: automatic continuation is not supported yet")
 	}
 	return f.list
-}
-
-// unbuiltRoles checks the roles that routing lets take turns: another one's runtime is never started.
-func (f *findings) unbuiltRoles(c *protocol.Config) {
-	seen := map[string]bool{}
-	for _, p := range c.Routing.All() {
-		for _, id := range routed(c, p) {
-			if seen[id] {
-				continue
-			}
-			seen[id] = true
-			if _, rt, ok := c.RuntimeOf(id); ok && !slices.Contains(RuntimeTypes(), rt.Type) {
-				f.warn(NotBuilt, shape.Path("roles", id, "adapter"), "use manual, local_cli or api_proxy, or a runtime", "role %s needs the custom adapter %s, which is not supported yet: its turns are refused", id, rt.Type)
-			}
-		}
-	}
 }
 
 // some reports whether raw JSON has a value other than null, false or empty.

@@ -42,7 +42,7 @@ type plan struct {
 
 // plan prepares a turn's command. It starts and writes nothing.
 func (d Dispatch) plan() (plan, error) {
-	at := "runtimes." + d.RuntimeID
+	at := d.place()
 	p := plan{promptArg: -1}
 	words, notes, err := d.words(at)
 	if err != nil {
@@ -70,6 +70,14 @@ func (d Dispatch) plan() (plan, error) {
 			WithHint("install %s, or set another command: drawbar govern config set %s.command '[\"...\"]'", words[0], at)
 	}
 	return p, nil
+}
+
+// place is where the command is declared.
+func (d Dispatch) place() string {
+	if d.Runtime.Adapter != nil {
+		return "adapters." + d.Runtime.Type
+	}
+	return "runtimes." + d.RuntimeID
 }
 
 // words are the program and its arguments, before placeholders are replaced.

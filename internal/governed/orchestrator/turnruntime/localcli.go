@@ -124,7 +124,7 @@ func (d Dispatch) notStarted(ctx context.Context, err error) Outcome {
 	if ctx.Err() != nil {
 		return Outcome{Cancelled: true, Detail: "the turn was stopped before it started"}
 	}
-	hint := "fix runtimes." + d.RuntimeID + ".command in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
+	hint := "fix " + d.place() + ".command in " + protocol.ConfigFile + ", then: drawbar govern step --resume"
 	if errors.Is(err, process.ErrTooLong) {
 		hint = fmt.Sprintf("drawbar govern config set runtimes.%s.prompt_transport stdin, then: drawbar govern step --resume", d.RuntimeID)
 	}

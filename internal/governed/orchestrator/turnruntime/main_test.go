@@ -62,6 +62,8 @@ func asWorker(name string, args []string) {
 		os.Exit(code(0))
 	case "flat":
 		_ = os.WriteFile(filepath.Join(filepath.Dir(filepath.Dir(staged)), "turn-result.json"), []byte(args[0]), 0o644)
+	case "adapter":
+		asAdapter()
 	case "exit": // code, what it says on standard output and error
 		fmt.Println(args[1])
 		fmt.Fprintln(os.Stderr, args[2])

@@ -17,7 +17,6 @@ import (
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/secret"
-	"github.com/drawbar/drawbar/internal/governed/prompt"
 	"github.com/drawbar/drawbar/transport/process"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -149,7 +148,7 @@ func (c *mcpCall) talk(ctx context.Context) (data []byte, err error) {
 		return nil, err
 	}
 	c.patience.reset(c.job)
-	params := &mcp.CallToolParams{Name: c.plan.tool, Arguments: c.arguments()}
+	params := &mcp.CallToolParams{Name: c.plan.tool, Arguments: c.d.envelope()}
 	params.SetProgressToken(c.d.Turn.TurnID)
 	res, err := session.CallTool(ctx, params)
 	if err != nil {
@@ -189,15 +188,6 @@ func (c *mcpCall) offered(ctx context.Context, session *mcp.ClientSession) error
 		has = "it has " + strings.Join(names[:min(len(names), 10)], ", ")
 	}
 	return fmt.Errorf("%s has no tool %s (%s): correct runtimes.%s.tool_name", c.plan.worker, c.plan.tool, has, c.d.RuntimeID)
-}
-
-// arguments are what the tool gets (specification 001, "Required tool contract").
-func (c *mcpCall) arguments() map[string]any {
-	d := c.d
-	in := func(name string) string { return filepath.Join(d.BundleDir, name) }
-	return map[string]any{"run_id": d.Run, "turn_id": d.Turn.TurnID, "role": d.RoleID, "phase": d.Phase, "runtime_id": d.RuntimeID,
-		"project_root": d.workDir(), "dispatch_dir": d.BundleDir, "assignment_path": in(prompt.AssignmentFile), "prompt_path": in(prompt.PromptFile),
-		"context_path": in(prompt.ContextFile), "staging_path": d.StagedPath, "prompt": d.Prompt, "context": d.Context}
 }
 
 // result is the turn result in the tool's answer: structured content, else JSON text.

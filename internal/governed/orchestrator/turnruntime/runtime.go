@@ -2,7 +2,8 @@
 // reports how the work ended. It does not judge the turn's result.
 //
 // There is one Runtime for each kind of worker: manual (a person), local_cli (any program), agent (an agent with an
-// adapter), api_proxy (a model behind an API), mcp (a tool of an MCP server), remote_agent (an agent's service).
+// adapter), api_proxy (a model behind an API), mcp (a tool of an MCP server), remote_agent (an agent's service),
+// custom (an adapter of the project).
 package turnruntime
 
 import (
@@ -163,6 +164,9 @@ func For(rt protocol.Runtime, deps Deps) (Runtime, error) {
 		return &mcpRuntime{deps}, nil
 	case protocol.RuntimeRemoteAgent:
 		return &remoteAgent{deps}, nil
+	}
+	if rt.Adapter != nil {
+		return &custom{deps}, nil
 	}
 	return nil, execution.Errorf(execution.CodeConfig, "the runtime type %q is unknown", rt.Type).
 		WithHint("use %s in %s", strings.Join(charter.RuntimeTypes(), ", "), protocol.ConfigFile)

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/base/secret"
+	"github.com/drawbar/drawbar/internal/governed/prompt"
 )
 
 // The classes of services that fail.
@@ -53,6 +55,14 @@ func (d Dispatch) service() (s service, err error) {
 
 // shown is the address of a service for people.
 func (s service) shown() string { return s.redact.Text(secret.MaskURL(s.url, secret.Mark)) }
+
+// envelope is the turn as a tool or a custom adapter gets it (specification 001, "Required tool contract").
+func (d Dispatch) envelope() map[string]any {
+	in := func(name string) string { return filepath.Join(d.BundleDir, name) }
+	return map[string]any{"run_id": d.Run, "turn_id": d.Turn.TurnID, "role": d.RoleID, "phase": d.Phase, "runtime_id": d.RuntimeID,
+		"project_root": d.workDir(), "dispatch_dir": d.BundleDir, "assignment_path": in(prompt.AssignmentFile), "prompt_path": in(prompt.PromptFile),
+		"context_path": in(prompt.ContextFile), "staging_path": d.StagedPath, "prompt": d.Prompt, "context": d.Context}
+}
 
 // patience ends a context when nothing happens for some time.
 type patience struct {
