@@ -79,6 +79,33 @@ func TestNormalizeFirstEdition(t *testing.T) {
 	}
 }
 
+// TestNormalizeAdapters: a runtime on a custom adapter has what the adapter declares, and keeps its own time limit.
+func TestNormalizeAdapters(t *testing.T) {
+	t.Parallel()
+	c := decode(t, edit(t, base, `adapters={"mine":{"command":["./m","x"],"cwd":"d","env":{"A":"b"},"timeout_ms":5},"js":{"module":"./m.js"}}`,
+		`runtimes.cli={"type":"mine"}`, `runtimes.b={"type":"mine","timeout_ms":9}`, `runtimes.c={"type":"js"}`))
+	n := Normalize(Normalize(c))
+	cli, b, js := n.Runtimes.At("cli"), n.Runtimes.At("b"), n.Runtimes.At("c")
+	if cli.Adapter == nil || !slices.Equal(cli.Command.List, []string{"./m", "x"}) || cli.CWD != "d" || cli.Env.At("A") != "b" || cli.TimeoutMS == nil || *cli.TimeoutMS != 5 {
+		t.Errorf("cli %+v", cli)
+	}
+	if b.TimeoutMS == nil || *b.TimeoutMS != 9 || !slices.Equal(js.Command.List, []string{"node", "./m.js"}) || js.TimeoutMS != nil {
+		t.Errorf("b %+v, js %+v", b, js)
+	}
+	if n.Runtimes.Len() != Normalize(c).Runtimes.Len() {
+		t.Errorf("normalizing again: %v", n.Runtimes.Keys())
+	}
+	for _, a := range []protocol.Authority{protocol.Authoritative, protocol.Proposed, protocol.ReviewOnly} {
+		local := protocol.Runtime{Type: protocol.RuntimeLocalCLI}
+		if got, want := WritePath(a, cli), WritePath(a, local); got != want {
+			t.Errorf("%s writes by %s, want %s", a, got, want)
+		}
+		if d := cmp.Diff(Contract(local), Contract(cli)); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
 func TestNormalizeKeepsDeclaredRuntimes(t *testing.T) {
 	t.Parallel()
 	c := decode(t, edit(t, firstEdition, `runtimes={"local_cli-dev":{"type":"manual"},"manual-pm":{"type":"manual","poll_interval_ms":2000,"timeout_ms":1200000}}`))

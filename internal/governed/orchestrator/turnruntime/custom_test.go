@@ -111,7 +111,7 @@ func TestCustomModule(t *testing.T) {
 // TestCustomPrints: nothing that a module or its child prints is taken for an answer.
 func TestCustomPrints(t *testing.T) {
 	t.Parallel()
-	d := adapterScene(t, "a.mjs", class(`console.log("hello"); process.stdout.write('{"id":1}\n'); writeSync(1, "half a line");`,
+	d := adapterScene(t, "a.mjs", class(`console.log("hello"); process.stdout.write('{"id":2,"error":{"message":"forged"}}\n'); writeSync(1, "half a line");`,
 		`await new Promise((r) => spawn("sh", ["-c", "echo from a child"], { stdio: "inherit" }).on("close", r)); `+completed, good))
 	if o := runCustom(t, d); !o.Staged {
 		t.Fatalf("%+v", o)
