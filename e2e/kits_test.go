@@ -190,7 +190,7 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":"Bash","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
-		overACP: true, lateUsage: true, silentRetries: true, hidesExit: true, slowStart: 12 * time.Second, drives: "claude", model: "haiku",
+		overACP: true, lateUsage: true, silentRetries: true, hidesExit: true, slowStart: 12 * time.Second, drives: "claude", model: "haiku", asked: "claude-haiku-5-5",
 		lateCost: "claude-agent-acp 0.100.0 states the price of a session so far: that of a resumed session's first turn is unknown, the session's files have it",
 	},
 	{
@@ -205,7 +205,7 @@ var kits = []kit{
 		escalate: func(p string) string {
 			return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s,"sandbox_permissions":"require_escalated","justification":"the test wants it"}}`, q("echo hi > "+p))
 		},
-		overACP: true, lateUsage: true, silentRetries: true, cutIsFinal: true, drives: "codex", model: "gpt-5.4",
+		overACP: true, lateUsage: true, silentRetries: true, cutGoesOn: true, givesUp: true, drives: "codex", model: "gpt-6.1-sol[low]", asked: "gpt-6.1-sol",
 		abandons: "codex-acp 2.6.0 ends the turn as cancelled when a permission is denied",
 	},
 	{

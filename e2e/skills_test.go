@@ -140,7 +140,7 @@ func TestSubagentIsOffered(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o := l.command("subagents", "add", src, "--agent", k.name); strings.Contains(o.stderr, "has no subagents") {
-			unsupported(t, "refused: it has no sub-agents")
+			unsupported(t, "refused: it has no files of sub-agents")
 			return
 		} else if o.code != 0 {
 			t.Fatalf("add: %s", o.stderr)

@@ -17,12 +17,11 @@ const maxFile = 1 << 20
 
 // task is what an agent does in a turn: one task, or an answer without one.
 type task struct {
-	run   *run
-	begun bool // the turn's start was reported
-	id    a2a.TaskID
-	state a2a.TaskState
-	foreign,
-	spoken bool
+	run     *run
+	begun   bool // the turn's start was reported
+	id      a2a.TaskID
+	state   a2a.TaskState
+	foreign bool // events of another task came
 
 	artifacts map[a2a.ArtifactID]string // their text so far
 	order     []a2a.ArtifactID

@@ -58,14 +58,20 @@ func codexNotice(update jsonscan.Value) (acpagent.Notice, bool) {
 	if update.Get("messageId").Exists() || text == "" {
 		return acpagent.Notice{}, false
 	}
-	var failed struct{ Error struct{ Message string } }
+	var failed struct {
+		Error struct{ Type, Message string }
+	}
 	if json.Unmarshal([]byte(text), &failed) == nil && failed.Error.Message != "" {
-		return acpagent.Notice{Message: failed.Error.Message, Failed: cmp.Or(acpagent.CodeOfText(text), execution.CodeProvider)}, true
+		code := cmp.Or(acpagent.CodeOfText(text), execution.CodeProvider)
+		if failed.Error.Type == "invalid_request_error" && code == execution.CodeProvider {
+			code = execution.CodeInvalidRequest
+		}
+		return acpagent.Notice{Message: failed.Error.Message, Failed: code}, true
 	}
 	text = strings.TrimSpace(text)
-	for _, start := range codexFailures {
-		if strings.HasPrefix(text, start) {
-			return acpagent.Notice{Message: text, Failed: cmp.Or(acpagent.CodeOfText(text), execution.CodeProvider)}, true
+	for _, f := range codexFailures {
+		if strings.HasPrefix(text, f.start) {
+			return acpagent.Notice{Message: text, Failed: cmp.Or(f.code, acpagent.CodeOfText(text), execution.CodeProvider)}, true
 		}
 	}
 	warning, ok := strings.CutPrefix(text, "Warning: ")
@@ -73,4 +79,8 @@ func codexNotice(update jsonscan.Value) (acpagent.Notice, bool) {
 }
 
 // codexFailures are how Codex's words for a turn that failed begin; codex-acp 2.6.0 sends them as text, and ends the turn in order.
-var codexFailures = []string{"exceeded retry limit, last status: ", "unexpected status ", "stream disconnected before completion: ", "Missing environment variable: "}
+var codexFailures = []struct {
+	start string
+	code  execution.ErrorCode // empty: as the text says
+}{{"exceeded retry limit, last status: ", ""}, {"unexpected status ", ""}, {"stream disconnected before completion: ", ""},
+	{"We’re currently experiencing high demand", execution.CodeProvider}, {"Missing environment variable: ", execution.CodeAuth}}

@@ -124,15 +124,18 @@ func TestCodexNotices(t *testing.T) {
 			Message: "exceeded retry limit, last status: 429 Too Many Requests, request id: r", Failed: execution.CodeRateLimited},
 		`{"content":{"type":"text","text":"stream disconnected before completion: Transport error\n\n"}}`: {
 			Message: "stream disconnected before completion: Transport error", Failed: execution.CodeProvider},
-		`{"content":{"type":"text","text":"unexpected status 401 Unauthorized: wrong key"}}`:         {Message: "unexpected status 401 Unauthorized: wrong key", Failed: execution.CodeAuth},
-		`{"messageId":"m","content":{"type":"text","text":"unexpected status 401 is what it said"}}`: {},
-		`{"content":{"text":"Warning: no metadata.\n\n"}}`:                                           {Message: "no metadata."},
-		`{"content":{"text":"{\"error\":{\"message\":\"429 slow down\"}}\n\n"}}`:                     {Message: "429 slow down", Failed: execution.CodeRateLimited},
-		`{"content":{"text":"{\"error\":{\"message\":\"it broke\"}}\n\n"}}`:                          {Message: "it broke", Failed: execution.CodeProvider},
-		`{"messageId":"m","content":{"text":"Warning: the model says this"}}`:                        {},
-		`{"messageId":"m","content":{"text":"{\"error\":{\"message\":\"an example\"}}"}}`:            {},
-		`{"content":{"text":"{\"name\":\"x\"}"}}`:                                                    {},
-		`{"content":{"type":"image"}}`:                                                               {},
+		`{"content":{"type":"text","text":"unexpected status 401 Unauthorized: wrong key"}}`: {Message: "unexpected status 401 Unauthorized: wrong key", Failed: execution.CodeAuth},
+		`{"content":{"type":"text","text":"We’re currently experiencing high demand, which may cause temporary errors.\n\n"}}`: {
+			Message: "We’re currently experiencing high demand, which may cause temporary errors.", Failed: execution.CodeProvider},
+		`{"messageId":"m","content":{"type":"text","text":"unexpected status 401 is what it said"}}`:            {},
+		`{"content":{"text":"{\"error\":{\"type\":\"invalid_request_error\",\"message\":\"no such field\"}}"}}`: {Message: "no such field", Failed: execution.CodeInvalidRequest},
+		`{"content":{"text":"Warning: no metadata.\n\n"}}`:                                                      {Message: "no metadata."},
+		`{"content":{"text":"{\"error\":{\"message\":\"429 slow down\"}}\n\n"}}`:                                {Message: "429 slow down", Failed: execution.CodeRateLimited},
+		`{"content":{"text":"{\"error\":{\"message\":\"it broke\"}}\n\n"}}`:                                     {Message: "it broke", Failed: execution.CodeProvider},
+		`{"messageId":"m","content":{"text":"Warning: the model says this"}}`:                                   {},
+		`{"messageId":"m","content":{"text":"{\"error\":{\"message\":\"an example\"}}"}}`:                       {},
+		`{"content":{"text":"{\"name\":\"x\"}"}}`:                                                               {},
+		`{"content":{"type":"image"}}`:                                                                          {},
 	} {
 		v, err := jsonscan.Parse([]byte(update))
 		if err != nil {

@@ -68,6 +68,9 @@ var programs = map[string]string{"claude": "@anthropic-ai/claude-code", "codex":
 	"pi": "@earendil-works/pi-coding-agent", "omp": "@oh-my-pi/pi-coding-agent", "droid": "droid", "cline": "cline", "openclaw": "openclaw",
 	"claude-agent-acp": "@agentclientprotocol/claude-agent-acp", "codex-acp": "@agentclientprotocol/codex-acp"}
 
+// isAgent reports whether tests of this name are those of an agent: one with a program, or the one that is a part of Drawbar.
+func isAgent(name string) bool { return programs[name] != "" || name == "harness" }
+
 // readVersions reads which release of each agent was run, from package.json.
 func readVersions(args []string) (map[string]string, error) {
 	if len(args) != 1 {
@@ -135,12 +138,12 @@ func read(r io.Reader) (*table, error) {
 			if !slices.Contains(t.scenarios, m[1]) {
 				t.scenarios = append(t.scenarios, m[1])
 			}
-			if programs[m[2]] != "" {
+			if isAgent(m[2]) {
 				now = t.cell(m[1], m[2])
 			}
 			continue
 		}
-		if m := result.FindStringSubmatch(line); m != nil && programs[m[3]] != "" {
+		if m := result.FindStringSubmatch(line); m != nil && isAgent(m[3]) {
 			c := t.cell(m[2], m[3])
 			c.ended = true
 			c.becomes(map[string]string{"FAIL": failed, "SKIP": "skipped", "PASS": "passes"}[m[1]])
@@ -194,7 +197,7 @@ func (t *table) write(w io.Writer, versions map[string]string) error {
 		"*-*: the scenario is about other agents. The notes below give what was seen.\n\n")
 	fmt.Fprint(b, "| scenario |")
 	for _, a := range agents {
-		fmt.Fprintf(b, " %s %s |", a, versions[a])
+		fmt.Fprintf(b, " %s |", strings.TrimSpace(a+" "+versions[a]))
 	}
 	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("---|", len(agents)))
 	var notes []string

@@ -50,7 +50,7 @@ func TestTable(t *testing.T) {
 	if err := got.write(&b, map[string]string{"claude": "1.2.3"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| scenario | claude 1.2.3 | gemini  | qwen  |", "| plain | passes | defect [1] | - |", "| MCP server | FAILED | - | unsupported [2] |",
+	for _, want := range []string{"| scenario | claude 1.2.3 | gemini | qwen |", "| plain | passes | defect [1] | - |", "| MCP server | FAILED | - | unsupported [2] |",
 		"| resume | - | defect [3] [1] [4] | passes in part [5] |", "5. qwen: no fork",
 		"| HTTP things | skipped | - | - |", "| endless | - | DID NOT END [4] | - |", "1. gemini: it says success", "| *in all: defect* | 0 | 2 | 0 |"} {
 		if !strings.Contains(b.String(), want) {

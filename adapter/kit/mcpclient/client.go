@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/drawbar/drawbar/adapter/kit/mcpwire"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
@@ -117,9 +118,11 @@ func (c *Client) connect(ctx context.Context, s *server) error {
 }
 
 func (c *Client) transport(s *server) (mcp.Transport, error) {
-	client := &http.Client{Transport: headers{c.opts.HTTP, s.Headers}, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return errors.New("redirects are not followed")
-	}}
+	header := http.Header{}
+	for name, value := range s.Headers {
+		header.Set(name, value)
+	}
+	client := mcpwire.HTTPClient(c.opts.HTTP, header, nil)
 	switch s.Transport {
 	case execution.MCPStdio:
 		p, err := start(c.opts, s.MCPServer)
@@ -127,27 +130,13 @@ func (c *Client) transport(s *server) (mcp.Transport, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &mcp.IOTransport{Reader: p, Writer: p, MaxLineLength: maxLine}, nil
+		return p, nil
 	case execution.MCPSSE:
 		return &mcp.SSEClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxLine}, nil
 	case execution.MCPStreamableHTTP:
 		return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, DisableStandaloneSSE: true}, nil
 	}
 	return nil, fmt.Errorf("the transport %q is unknown", s.Transport)
-}
-
-// headers adds a server's headers to every request.
-type headers struct {
-	next http.RoundTripper
-	add  map[string]string
-}
-
-func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	for name, value := range h.add {
-		r.Header.Set(name, value)
-	}
-	return h.next.RoundTrip(r)
 }
 
 // Close ends the sessions and the programs.

@@ -203,7 +203,7 @@ func TestCalls(t *testing.T) {
 	if !strings.Contains(a.Error, "the call of MCP server s failed") {
 		t.Errorf("%+v", a)
 	}
-	c.servers[0].program.ended.Wait()
+	c.servers[0].program.End(20*time.Second, 0)
 	if a := use(t, t.Context(), c, Name("s", "echo"), `{}`); !strings.Contains(a.Error, "the program ended: out of memory") {
 		t.Errorf("%+v", a)
 	}

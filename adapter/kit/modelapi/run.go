@@ -24,19 +24,20 @@ import (
 // run is one execution: a conversation. Its methods are for the goroutine of the execution; those of a sub-agent's run for the
 // goroutine of its call.
 type run struct {
-	spec   *Spec
-	agent  Agent
-	name   string // of the agent
-	req    execution.Request
-	yield  func(execution.Event, error) bool
-	over   bool // the consumer has stopped
-	cancel context.CancelFunc
-	box    *service.Inbox
-	tools  adapter.ToolHost
-	hooks  adapter.HookHost
-	client *httpcall.Client
-	call   Call
-	opened service.Opened
+	spec    *Spec
+	agent   Agent
+	name    string // of the agent
+	req     execution.Request
+	yield   func(execution.Event, error) bool
+	over    bool // the consumer has stopped
+	cancel  context.CancelFunc
+	box     *service.Inbox
+	tools   adapter.ToolHost
+	hooks   adapter.HookHost
+	client  *httpcall.Client
+	call    Call
+	opened  service.Opened
+	environ []string // inherited
 
 	offered []Tool // the caller's and the agent's
 	sink    *cliagent.Sink
@@ -148,7 +149,8 @@ func (r *run) flush() {
 // prepare checks what the request needs before anything is sent, and returns its message.
 func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Error) {
 	var err *execution.Error
-	getenv := service.Environment(r.req.Run, a.opts.Environ())
+	r.environ = a.opts.Environ()
+	getenv := service.Environment(r.req.Run, r.environ)
 	if r.opened, err = a.spec.Open(getenv); err != nil {
 		return Message{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -17,6 +18,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/lazy"
+	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/base/statedir"
 )
 
@@ -76,7 +78,7 @@ var sessionID = lazy.Regexp(`^[0-9A-Za-z][0-9A-Za-z-]{0,99}$`)
 type session struct {
 	file  *os.File
 	lock  *flock.Flock
-	clean func(text string) string // removes the keys of the API, which are in no file
+	clean *secret.Redactor // removes the keys of the API and the secrets of the environment, which are in no file
 
 	messages, parts int  // of the conversation that are in the file: whole messages, and parts of the last of them
 	anew            bool // the conversation is written anew, because it is no longer what is in the file
@@ -134,13 +136,22 @@ func (r *run) keep(getenv func(string) string) *execution.Error {
 		r.call.Messages = past
 		return nil
 	}
-	s, past, err := continueSession(path, r.opened.Clean)
+	s, past, err := continueSession(path, r.redactor())
 	if err != nil {
 		return execution.Errorf(execution.CodeValidation, "session %s cannot be continued: %v", from, err).WithHint("fork it: --fork %s:%s", r.name, from)
 	}
 	r.session, r.log, r.call.Messages = from, s, past
 	s.anew = begun != nil
 	return nil
+}
+
+// redactor removes the keys of the API, and the secrets of the environment, which a tool may print.
+func (r *run) redactor() *secret.Redactor {
+	environ := slices.Clone(r.environ)
+	for name, value := range r.req.Run.Env {
+		environ = append(environ, name+"="+value)
+	}
+	return secret.New(append(secret.Environ(environ), r.opened.Secrets()...))
 }
 
 // homeOf returns the home directory that variables state.
@@ -165,7 +176,7 @@ func (r *run) create(dir, from string, past Conversation) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{file: f, clean: r.opened.Clean}
+	s := &session{file: f, clean: r.redactor()}
 	if err = s.hold(path); err == nil {
 		err = s.append(record{Type: recordSession, Version: sessionVersion, ID: r.session, Agent: r.name, Cwd: r.req.Run.Cwd, ForkedFrom: from})
 	}
@@ -181,7 +192,7 @@ func (r *run) create(dir, from string, past Conversation) (*session, error) {
 }
 
 // continueSession opens the file of a session to add to it.
-func continueSession(path string, clean func(string) string) (*session, Conversation, error) {
+func continueSession(path string, clean *secret.Redactor) (*session, Conversation, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, nil, err
@@ -233,7 +244,7 @@ func (s *session) append(rec record) error {
 	if err != nil {
 		return err
 	}
-	line = []byte(s.clean(string(line)))
+	line = s.clean.JSON(line, nil)
 	n, err := s.file.Write(append(line, '\n'))
 	if err != nil && n > 0 {
 		if info, failed := s.file.Stat(); failed == nil {

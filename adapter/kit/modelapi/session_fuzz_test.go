@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // FuzzContinue: whatever is in a session's file is refused, or is a conversation that can be continued and that reads the same
@@ -19,7 +21,7 @@ func FuzzContinue(f *testing.F) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, past, err := continueSession(path, func(text string) string { return text })
+		s, past, err := continueSession(path, secret.New(nil))
 		if err != nil {
 			if after, _ := os.ReadFile(path); string(after) != text {
 				t.Errorf("a refused session was changed: %q", after)

@@ -133,6 +133,9 @@ func (r *run) answer(ctx context.Context) *outcome {
 		}
 		r.call.Messages.Say(true, reply.parts...)
 		calls := reply.toolCalls()
+		if len(calls) > 0 {
+			r.save("") // what was paid for, whatever a tool does to this process
+		}
 		o := r.refuse(calls)
 		if o == nil && len(calls) > 0 {
 			o = r.use(ctx, calls)

@@ -43,12 +43,15 @@ const shortestKey = 8
 // Clean removes the keys from a text.
 func (o *Opened) Clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	for _, secret := range append([]string{o.Key}, o.hidden...) {
-		if len(secret) >= shortestKey {
-			text = strings.ReplaceAll(text, secret, "[REDACTED]")
-		}
+	for _, secret := range o.Secrets() {
+		text = strings.ReplaceAll(text, secret, "[REDACTED]")
 	}
 	return text
+}
+
+// Secrets are the keys that are removed.
+func (o *Opened) Secrets() []string {
+	return slices.DeleteFunc(append([]string{o.Key}, o.hidden...), func(s string) bool { return len(s) < shortestKey })
 }
 
 // Open reads the variables of an access. An error says what is missing and what to type.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -49,7 +50,19 @@ func newAdapterTalk(h process.Handle, j *job, log *transcript) *adapterTalk {
 func (t *adapterTalk) read() {
 	defer close(t.done)
 	defer close(t.answers)
-	readOutput(t.h, t.log, t.line)
+	for {
+		lines, err := t.h.Next(context.Background())
+		for _, l := range lines {
+			t.line(l)
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.log.note("cannot read the output: %v", err)
+				t.h.Stop(-1)
+			}
+			return
+		}
+	}
 }
 
 func (t *adapterTalk) line(l process.Line) {
@@ -121,5 +134,13 @@ func (t *adapterTalk) call(ctx context.Context, method string, params map[string
 func (t *adapterTalk) end(grace time.Duration) process.Exit {
 	close(t.closed)
 	t.h.CloseInput()
-	return awaitEnd(t.h, t.done, grace)
+	timer := time.NewTimer(min(closeWait, max(grace, 0)))
+	defer timer.Stop()
+	select {
+	case <-t.done:
+	case <-timer.C:
+		t.h.Stop(grace)
+	}
+	<-t.done
+	return t.h.Wait()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governed/chatapi"
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 	"github.com/drawbar/drawbar/transport/httpcall"
 )
 
@@ -56,7 +57,7 @@ func (a *apiProxy) plan(d Dispatch) (p apiPlan, err error) {
 	}
 	api, ok := chatapi.Of(rt.Provider)
 	if !ok || rt.Provider == "custom" && rt.BaseURL == "" {
-		return p, configError("%s.provider is %q", at, rt.Provider).WithHint("use anthropic, openai, google or ollama; custom needs base_url")
+		return p, configError("%s.provider is %q", at, rt.Provider).WithHint("use one of %s; custom needs base_url", strings.Join(charter.Providers(), ", "))
 	}
 	if rt.Model == "" {
 		return p, configError("%s.model is missing", at).WithHint("drawbar govern config set %s.model MODEL", at)

@@ -1,6 +1,7 @@
 package turnruntime
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbar/drawbar/adapter/kit/mcpwire"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/secret"
@@ -223,8 +225,7 @@ func (c *mcpCall) transport(ctx context.Context) (t mcp.Transport, end func(erro
 			base, end = own, func(err error) error { own.CloseIdleConnections(); return err }
 		}
 		c.attached(0)
-		client := &http.Client{Transport: &headers{base, c.plan.service.header},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a redirect would take the headers along
+		client := mcpwire.HTTPClient(base, c.plan.service.header, unwrapMessage)
 		return &mcp.StreamableClientTransport{Endpoint: c.plan.service.url, HTTPClient: client, MaxRetries: -1, DisableStandaloneSSE: true}, end, nil
 	}
 	p := c.plan.command
@@ -234,38 +235,58 @@ func (c *mcpCall) transport(ctx context.Context) (t mcp.Transport, end func(erro
 		return nil, nil, err
 	}
 	c.attached(h.PID())
-	s := newStdio(h, c)
-	return s, func(err error) error {
-		exit := s.end(c.d.grace())
+	program := mcpwire.NewProgram(h, func(l process.Line) { c.log.line("["+l.Stream.String()+"] ", l.Data) }, unwrapMessage)
+	return program, func(err error) error {
+		grace := c.d.grace()
+		exit := program.End(min(closeWait, max(grace, 0)), grace)
+		_, early, _ := program.Ended()
 		c.log.note("ended: %s", describe(exit))
-		if err != nil && context.Cause(ctx) == nil {
-			if tail := lastLine(exit.StderrTail); s.early && tail != "" {
-				err = fmt.Errorf("%w; the server ended (%s): %s", err, describe(exit), tail)
-			} else if s.early {
-				err = fmt.Errorf("%w; the server ended (%s)", err, describe(exit))
-			}
+		// A write to a server that is dead may fail before its output is read to the end.
+		died := early || exit.Code != 0 && !exit.Stopped
+		if err == nil || !died || context.Cause(ctx) != nil {
+			return err
+		}
+		err = fmt.Errorf("%w; the server ended (%s)", err, describe(exit))
+		if tail := lastLine(exit.StderrTail); tail != "" {
+			err = fmt.Errorf("%w: %s", err, tail)
 		}
 		return err
 	}, nil
 }
 
-// headers adds the runtime's headers to every request, and unwraps the results of older servers.
-type headers struct {
-	base http.RoundTripper
-	add  http.Header
-}
-
-func (t *headers) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	for name, values := range t.add {
-		r.Header[name] = values
-	}
-	res, err := t.base.RoundTrip(r)
-	if err == nil {
-		res.Body = unwrapBody(res)
-	}
-	return res, err
-}
-
 // closeWait is how long a server may take to end after its input ended.
 const closeWait = 2 * time.Second
+
+// unwrapMessage rewrites a response whose result some SDKs wrap in toolResult to the form without it. Anything else is
+// returned as it is.
+func unwrapMessage(data []byte) []byte {
+	if !bytes.Contains(data, []byte(`"toolResult"`)) {
+		return data
+	}
+	var m, result, inner protocol.Extra
+	if json.Unmarshal(data, &m) != nil || json.Unmarshal(m.At("result"), &result) != nil || protocol.Is(result.At("content")) || protocol.Is(result.At("structuredContent")) ||
+		json.Unmarshal(result.At("toolResult"), &inner) != nil {
+		return data
+	}
+	if !protocol.Is(inner.At("content")) && !protocol.Is(inner.At("structuredContent")) && !inner.Has("isError") {
+		whole := inner
+		inner = protocol.Extra{}
+		b, err := protocol.Marshal(whole)
+		if err != nil {
+			return data
+		}
+		inner.Set("structuredContent", b)
+	}
+	if !protocol.Is(inner.At("content")) {
+		inner.Set("content", json.RawMessage("[]"))
+	}
+	b, err := protocol.Marshal(inner)
+	if err != nil {
+		return data
+	}
+	m.Set("result", b)
+	if b, err = protocol.Marshal(m); err != nil {
+		return data
+	}
+	return b
+}

@@ -123,7 +123,7 @@ func rawAnswer(form string, line []byte) string {
 	if json.Unmarshal(line, &m) != nil || len(m.ID) == 0 {
 		return ""
 	}
-	result := `{}`
+	var result string
 	switch m.Method {
 	case "initialize":
 		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}`
