@@ -17,7 +17,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
-// Items are the programs that agentxchain.json would run on this machine: programs and agents of runtimes, hooks, gate
+// Items are the programs that agentxchain.json would run on this machine: programs, agents and adapters of runtimes, hooks, gate
 // actions, and the commands that a policy runs again. A person's runtime runs nothing.
 func (p *Project) Items() []trust.Item {
 	var items []trust.Item

@@ -147,3 +147,31 @@ func TestItemsOfServices(t *testing.T) {
 		t.Error("another token is not another item")
 	}
 }
+
+// TestItemsOfAdapters: a custom adapter is shown with its module or command, and a changed module is another item.
+func TestItemsOfAdapters(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	place(t, root, "agentxchain.json", `{
+  "schema_version": "1.0", "project": {"id": "tale", "name": "Tale"},
+  "roles": {"dev": {"adapter": "js"}, "ops": {"title": "Ops", "mandate": "Run it.", "write_authority": "authoritative", "runtime": "worker"}},
+  "runtimes": {"worker": {"type": "program", "adapter_config": {"queue": "q"}}},
+  "adapters": {"js": {"module": "./adapters/a.mjs"}, "program": {"command": ["sh", "adapter.sh"], "env": {"MODE": "x"}}},
+  "routing": {"build": {"entry_role": "dev", "allowed_next_roles": ["dev", "ops", "human"]}}, "workflow_kit": {}
+}`)
+	place(t, root, "adapters/a.mjs", "x")
+	place(t, root, "adapter.sh", "x")
+	items := load(t, root).Items()
+	var got []string
+	for _, i := range items {
+		got = append(got, i.Place+": "+strings.ReplaceAll(i.Runs, "\n", "; ")+" <"+i.Files[0].Path+">")
+	}
+	want := []string{`runtimes.worker: program: sh adapter.sh; adapter_config {"queue":"q"}; env {"MODE":"x"} <adapter.sh>`, `roles.dev: js: node ./adapters/a.mjs <adapters/a.mjs>`}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	place(t, root, "adapters/a.mjs", "y")
+	if now := load(t, root).Items(); !trust.Same(now[0], items[0]) || trust.Same(now[1], items[1]) {
+		t.Error("the changed module is the same item, or the unchanged command is not")
+	}
+}
