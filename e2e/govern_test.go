@@ -265,6 +265,19 @@ func (g *governed) result(turn, role, runtime string, more map[string]any) strin
 	return string(b)
 }
 
+// ships are the calls with which an agent writes the documents that the gate of the last phase reads, and their names.
+func (g *governed) ships(k kit) (calls, names []string) {
+	for _, f := range [][2]string{
+		{".planning/acceptance-matrix.md", "| Req # | Requirement | Acceptance criteria | Test status | Last tested | Status |\n|---|---|---|---|---|---|\n| 1 | adds | 2 3 gives 5 | run | today | PASS |\n"},
+		{".planning/ship-verdict.md", "# Verdict\n\n## Verdict: YES\n"},
+		{".planning/RELEASE_NOTES.md", "# Notes\n\n## User Impact\n\nIt adds.\n\n## Verification Summary\n\nadd.sh 2 3 said 5.\n"},
+	} {
+		names = append(names, f[0])
+		calls = append(calls, k.write(filepath.Join(g.work, f[0]), f[1]))
+	}
+	return calls, names
+}
+
 func objects(id, severity, statement string) map[string]any {
 	return map[string]any{"id": id, "severity": severity, "against_turn_id": nil, "statement": statement, "status": "raised"}
 }
@@ -361,16 +374,7 @@ func governedRun(g *governed, k kit, structured bool) {
 		t.Fatalf("the program's second turn: %+v", r)
 	}
 	turn = g.govern("resume").TurnID
-	files := map[string]string{
-		".planning/acceptance-matrix.md": "| Req # | Requirement | Acceptance criteria | Test status | Last tested | Status |\n|---|---|---|---|---|---|\n| 1 | adds | 2 3 gives 5 | run | today | PASS |\n",
-		".planning/ship-verdict.md":      "# Verdict\n\n## Verdict: YES\n",
-		".planning/RELEASE_NOTES.md":     "# Notes\n\n## User Impact\n\nIt adds.\n\n## Verification Summary\n\nadd.sh 2 3 said 5.\n",
-	}
-	var calls, names []string
-	for _, name := range []string{".planning/acceptance-matrix.md", ".planning/ship-verdict.md", ".planning/RELEASE_NOTES.md"} {
-		names = append(names, name)
-		calls = append(calls, k.write(filepath.Join(g.work, name), files[name]))
-	}
+	calls, names := g.ships(k)
 	asked = g.script(
 		`{"text":"Now I run it.","tools":[`+k.shell("sh add.sh 2 3")+`]}`,
 		`{"text":"It adds.","tools":[`+strings.Join(calls, ",")+`]}`,
