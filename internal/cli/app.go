@@ -49,6 +49,9 @@ type App struct {
 	client *drawbar.Client
 	err    error
 	stdin  lineReader
+
+	closing  sync.Once
+	closeErr error
 }
 
 // Client returns the client of this process. Its warnings go to standard error.
@@ -105,12 +108,14 @@ func (a *App) used(agent, session, fork string, since, until time.Time) executio
 	return c.SessionUsage(context.Background(), drawbar.SessionSpan{Agent: agent, Session: session, Fork: fork, Since: since, Until: until})
 }
 
-// Close waits until the records of runs are written.
+// Close waits until the records of runs are written. Later calls return the error of the first.
 func (a *App) Close() error {
-	if a.client == nil {
-		return nil
-	}
-	return a.client.Close()
+	a.closing.Do(func() {
+		if a.client != nil {
+			a.closeErr = a.client.Close()
+		}
+	})
+	return a.closeErr
 }
 
 // Printf writes text for people to standard output. Control characters are removed, since the text may come from agents and files.

@@ -139,7 +139,7 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 	over, end := context.WithCancel(ctx)
 	obeyed := make(chan struct{})
 	go func() { defer close(obeyed); (&signals{app: app, run: run, received: received}).obey(over) }()
-	defer func() { end(); <-obeyed }()
+	defer func() { _ = app.Close(); end(); <-obeyed }() // signals are obeyed until the record is written; the root reports the error
 	off := run.On(agent.On(func(e execution.Event, _ execution.TurnEnd) {
 		if e.Parent == "" {
 			run.CloseInput() // queued messages are still delivered

@@ -190,6 +190,7 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	over, end := context.WithCancel(ctx)
 	defer background.Wait()
 	defer end()
+	defer func() { _ = app.Close() }() // signals are obeyed until the record is written; the root reports the error
 	keys := &signals{app: app, run: run, received: received, interactive: req.Run.Interactive}
 	background.Go(func() { keys.obey(over) })
 	if req.Run.Interactive {

@@ -23,7 +23,8 @@ type signals struct {
 	turns       atomic.Int64 // turns shown so far
 }
 
-// catch starts receiving signals, before the run starts: a signal would otherwise end this process and lose the run.
+// catch starts receiving signals, before the run starts, until its record is written: a signal would otherwise end this process and
+// lose the run.
 func catch() (received chan os.Signal, stop func()) {
 	received = make(chan os.Signal, 4)
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
