@@ -454,15 +454,7 @@ func (l *lab) turns() int {
 }
 
 // sent is the bodies of the turn requests, for looking at what reached the model.
-func (l *lab) sent() []string {
-	var list []string
-	for _, r := range l.model.Requests() {
-		if r.Side == "" {
-			list = append(list, string(r.Body))
-		}
-	}
-	return list
-}
+func (l *lab) sent() []string { return bodiesOf(l.model) }
 
 // want fails unless the run ended as expected.
 func (o outcome) want(t *testing.T, status execution.Status, code execution.ErrorCode, exit int) {

@@ -45,11 +45,14 @@ type kit struct {
 	garbled       string // evidence that an answer that is none passes for an empty one
 	hidden        string // evidence that a command does not know which agent it is inside of
 	forgets       string // evidence that a turn that did not end is in no file
+	unsaid        string // evidence that the agent may say nothing about a command that its sandbox stopped
 	abandons      string // evidence that a denied permission ends the turn
 	inside        bool   // it is a part of Drawbar: no process of its own can be paused or killed
 	drives        string // the agent that it is a bridge to, and that a command is inside of
 	asked         string // the model that requests name when model is asked for; empty: model
 }
+
+const unsaidByCodex = "codex may say nothing about a command that its sandbox stopped: it tells its model, and only the tokens of that call show"
 
 var kits = []kit{
 	{
@@ -73,7 +76,7 @@ var kits = []kit{
 		mcp: func(s, t, in string) string {
 			return fmt.Sprintf(`{"name":%q,"namespace":"mcp__%s","input":%s}`, t, s, in)
 		},
-		priced: "gpt-5.4",
+		priced: "gpt-5.4", unsaid: unsaidByCodex,
 	},
 	{
 		name: "qwen",
@@ -205,7 +208,7 @@ var kits = []kit{
 		escalate: func(p string) string {
 			return fmt.Sprintf(`{"name":"exec_command","input":{"cmd":%s,"sandbox_permissions":"require_escalated","justification":"the test wants it"}}`, q("echo hi > "+p))
 		},
-		overACP: true, lateUsage: true, silentRetries: true, cutGoesOn: true, givesUp: true, drives: "codex", model: "gpt-6.1-sol[low]", asked: "gpt-6.1-sol",
+		overACP: true, lateUsage: true, silentRetries: true, cutGoesOn: true, givesUp: true, drives: "codex", model: "gpt-6.1-sol[low]", asked: "gpt-6.1-sol", unsaid: unsaidByCodex,
 		abandons: "codex-acp 2.6.0 ends the turn as cancelled when a permission is denied",
 	},
 	{

@@ -211,13 +211,14 @@ func TestPermissionDeniedWithoutPerson(t *testing.T) {
 			if _, err := os.Stat(path); err == nil {
 				t.Errorf("%s: the file was written without permission", mode)
 			}
-			if k.name == "codex" {
-				defect(t, "codex app-server says nothing at all about a command that its sandbox stopped: only the tokens of the model call show")
+			if len(bodies[execution.ApprovalDenied](o))+len(bodies[execution.ToolError](o)) > 0 {
 				continue
 			}
-			if len(bodies[execution.ApprovalDenied](o))+len(bodies[execution.ToolError](o)) == 0 {
+			if k.unsaid == "" || !strings.Contains(strings.Join(l.sent(), ""), "Process exited with code 1") { // what the model is told of it
 				t.Errorf("%s: nothing in the stream says that it was refused", mode)
+				continue
 			}
+			defect(t, k.unsaid)
 		}
 	})
 }
