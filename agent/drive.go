@@ -10,6 +10,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/pause"
 )
 
 // drive runs attempts on the first backend, then on the fallbacks, until the run ends.
@@ -137,11 +138,7 @@ func (r *Run) attempts(b Backend, req execution.Request) execution.Result {
 		})
 		r.emit(execution.Retry{Attempt: attempt + 1, MaxAttempts: policy.MaxAttempts, Reason: res.Error.Message,
 			DelayMs: delay.Milliseconds(), Code: code})
-		timer := time.NewTimer(delay)
-		select {
-		case <-timer.C:
-		case <-r.ctx.Done():
-			timer.Stop()
+		if pause.For(r.ctx, delay) != nil {
 			return res
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/pause"
 )
 
 // How a task is asked for when no stream reports it, and how long its cancellation may take.
@@ -265,7 +266,7 @@ func (r *run) follow(ctx context.Context, m *a2a.Message) *cliagent.Failure {
 	}
 	failures := 0
 	for wait := firstPoll; !t.settled(); wait = min(wait*2, mostPoll) {
-		if !sleep(ctx, wait) {
+		if pause.For(ctx, wait) != nil {
 			return nil
 		}
 		state, err := r.agent.GetTask(ctx, &a2a.GetTaskRequest{ID: t.id})
@@ -280,17 +281,6 @@ func (r *run) follow(ctx context.Context, m *a2a.Message) *cliagent.Failure {
 		t.take(state)
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // stopped is the outcome of a turn whose context ended.

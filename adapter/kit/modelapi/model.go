@@ -17,6 +17,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/pause"
 	"github.com/drawbar/drawbar/transport/httpcall"
 	"github.com/drawbar/drawbar/transport/sse"
 )
@@ -66,20 +67,9 @@ func (r *run) callModel(ctx context.Context, quiet bool) (*Reply, *failure) {
 			r.emit(execution.RateLimited{RetryAfterMs: f.after.Milliseconds(), Status: "rate_limit"})
 		}
 		r.emit(execution.Retry{Attempt: attempt, MaxAttempts: f.limit, Reason: f.Message, DelayMs: delay.Milliseconds(), Code: f.Code})
-		if !sleep(ctx, delay) {
+		if pause.For(ctx, delay) != nil {
 			return nil, f
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/pause"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 )
 
@@ -38,7 +38,7 @@ func (e *Local) Step(ctx context.Context, o govern.StepOptions) (govern.Report, 
 			rep = &r
 		}
 		o.Role, o.Turn, o.Resume = "", rep.TurnID, false
-		if err := e.pause(ctx, again.after); err != nil {
+		if err := pause.For(ctx, again.after); err != nil {
 			rep.Outcome = govern.OutcomeInterrupted
 			return *rep, nil //nolint:nilerr // the caller cancelled; the turn stays, as the report says
 		}
@@ -66,21 +66,6 @@ func (e *Local) ready(ctx context.Context, j *job) (govern.Report, error) {
 		return nil
 	})
 	return rep, err
-}
-
-// pause waits before another attempt.
-func (e *Local) pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // mayRun checks the turn's runtime as it is now. In a worktree, the files that the runtime names must equal those of

@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/pause"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governed/chatapi"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
@@ -189,22 +190,10 @@ func (c *conversation) ask(ctx context.Context) *chatapi.Fault {
 		c.failed = append(c.failed, fault)
 		c.d.say("%s; attempt %d of at most %d in %s", c.plan.redact.Text(fault.Message), t.Attempt+1, c.plan.schedule.Most(), govern.Took(delay))
 		from := c.now()
-		if !pause(ctx, delay) {
+		if pause.For(ctx, delay) != nil {
 			return fault
 		}
 		waited = c.now().Sub(from)
-	}
-}
-
-// pause waits, and reports whether the context is still alive.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return ctx.Err() == nil
 	}
 }
 
