@@ -309,7 +309,7 @@ func TestUnbuilt(t *testing.T) {
 // TestTableKnowsEveryField holds the table of keys and the types that are read from them together.
 func TestTableKnowsEveryField(t *testing.T) {
 	t.Parallel()
-	extra := map[string]bool{"$schema": true, "continuous": true} // kept, and read by nobody here
+	extra := map[string]bool{"$schema": true, "continuous": true} // kept, but not read here
 
 	for _, c := range []struct {
 		path []string
