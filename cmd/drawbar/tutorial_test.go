@@ -73,7 +73,8 @@ func TestTutorials(t *testing.T) {
 				switch b.kind {
 				case "sh":
 					ran++
-					cmd := exec.Command("sh", "-c", fmt.Sprintf("set -e\n[ -e %[1]s ] && . %[1]s\n%[2]s\nexport -p > %[1]s\necho \"cd '$PWD'\" >> %[1]s\n", saved, b.text))
+					// The trap ends what a failing block left in the background: it holds the output open.
+					cmd := exec.Command("sh", "-c", fmt.Sprintf("set -e\ntrap 'kill $! 2>/dev/null || :' EXIT\n[ -e %[1]s ] && . %[1]s\n%[2]s\nexport -p > %[1]s\necho \"cd '$PWD'\" >> %[1]s\n", saved, b.text))
 					cmd.Dir, cmd.Env = filepath.Join(dir, "work"), env
 					out, err := cmd.CombinedOutput()
 					if err != nil {
