@@ -56,15 +56,17 @@ const (
 	maxLine   = 32 << 20
 	smallLine = 64 << 10
 	// maxCallers limits the connections; an additional one replaces the oldest. callLimit limits the time for
-	// one call.
+	// one call, closeLimit how long Close waits for a caller to read the answer to a call that was applied.
 	maxCallers = 64
 	callLimit  = 10 * time.Second
+	closeLimit = 200 * time.Millisecond
 )
 
 // Server answers calls for one run.
 type Server struct {
 	listener net.Listener
 	run      *agent.Run
+	apply    func(*agent.Run, Call) Reply
 	path     string
 	wg       sync.WaitGroup
 	mu       sync.Mutex
@@ -76,7 +78,9 @@ type Server struct {
 
 // Serve listens at path, which must not be in use, until Close. Only this user can access the socket and its
 // directory, which is created if missing; a directory that others can write to is refused.
-func Serve(path string, run *agent.Run) (*Server, error) {
+func Serve(path string, run *agent.Run) (*Server, error) { return serve(path, run, Apply) }
+
+func serve(path string, run *agent.Run, apply func(*agent.Run, Call) Reply) (*Server, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
@@ -99,7 +103,8 @@ func Serve(path string, run *agent.Run) (*Server, error) {
 		l.Close()
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	s := &Server{listener: l, run: run, path: path, conns: map[net.Conn]struct{}{}, room: stranger.New(maxCallers), large: make(chan struct{}, 1)}
+	s := &Server{listener: l, run: run, apply: apply, path: path, conns: map[net.Conn]struct{}{}, room: stranger.New(maxCallers),
+		large: make(chan struct{}, 1)}
 	s.wg.Go(s.accept)
 	removeDead(dir, time.Now().Add(-deadAge))
 	return s, nil
@@ -162,8 +167,7 @@ func (s *Server) serve(c net.Conn) {
 	}()
 	in := bufio.NewReader(c)
 	out := json.NewEncoder(c)
-	for {
-		_ = c.SetDeadline(time.Now().Add(callLimit))
+	for s.allow(c) {
 		line, err := s.line(in)
 		if err != nil {
 			return
@@ -173,13 +177,25 @@ func (s *Server) serve(c net.Conn) {
 		if err := json.Unmarshal(line, &call); err != nil {
 			reply.Error = execution.Errorf(execution.CodeValidation, "control call: %v", err)
 		} else {
-			reply = Apply(s.run, call)
+			reply = s.apply(s.run, call)
 		}
-		_ = c.SetDeadline(time.Now().Add(callLimit))
+		s.allow(c)
 		if out.Encode(reply) != nil {
 			return
 		}
 	}
+}
+
+// allow gives a connection the time of one call, and reports whether the server still reads calls: one that closes only sends
+// answers.
+func (s *Server) allow(c net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	_ = c.SetDeadline(time.Now().Add(callLimit))
+	return true
 }
 
 // line reads one call.
@@ -270,13 +286,15 @@ func Apply(r *agent.Run, c Call) Reply {
 	return reply
 }
 
-// Close stops answering, removes the socket and waits for all connections to end.
+// Close reads no more calls, removes the socket and waits for all connections to end. A call that was applied is answered: it
+// may be the one that ended the run.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	err := s.listener.Close()
 	for c := range s.conns {
-		c.Close()
+		_ = c.SetReadDeadline(time.Unix(1, 0))
+		_ = c.SetWriteDeadline(time.Now().Add(closeLimit))
 	}
 	s.mu.Unlock()
 	s.wg.Wait()

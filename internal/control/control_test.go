@@ -56,7 +56,7 @@ func shortTempDir(t *testing.T) string {
 	return dir
 }
 
-func serve(t *testing.T, run *agent.Run) string {
+func served(t *testing.T, run *agent.Run) string {
 	t.Helper()
 	path := filepath.Join(shortTempDir(t), "private", "c.sock")
 	s, err := Serve(path, run)
@@ -82,7 +82,7 @@ func serve(t *testing.T, run *agent.Run) string {
 
 func TestConversationFromElsewhere(t *testing.T) {
 	run := conversation(t, adaptertest.Simple)
-	path := serve(t, run)
+	path := served(t, run)
 	ctx := t.Context()
 	if r, err := Do(ctx, path, Call{Verb: "status"}); err != nil || !r.OK || r.State.Terminal() {
 		t.Errorf("status: %+v, %v", r, err)
@@ -105,7 +105,7 @@ func TestConversationFromElsewhere(t *testing.T) {
 
 func TestAnswerFromElsewhere(t *testing.T) {
 	run := conversation(t, adaptertest.Approval)
-	path := serve(t, run)
+	path := served(t, run)
 	ctx := t.Context()
 	var pending []PendingQuestion
 	for deadline := time.Now().Add(10 * time.Second); len(pending) == 0; {
@@ -139,6 +139,59 @@ func TestAnswerFromElsewhere(t *testing.T) {
 	}
 }
 
+// TestCloseAnswers: the caller whose abort ends the run gets its answer although the server closes meanwhile. Callers that keep their
+// connection, with that answer or waiting with their next call, do not keep the server open.
+func TestCloseAnswers(t *testing.T) {
+	run := conversation(t, adaptertest.Hang)
+	path := filepath.Join(shortTempDir(t), "c.sock")
+	var s *Server
+	ready := make(chan struct{})
+	closed := make(chan error, 1)
+	s, err := serve(path, run, func(r *agent.Run, c Call) Reply {
+		<-ready
+		reply := Apply(r, c)
+		if c.Verb == "abort" {
+			<-r.Done()
+			go func() { closed <- s.Close() }()
+			for closing := false; !closing; time.Sleep(time.Millisecond) {
+				s.mu.Lock()
+				closing = s.closed
+				s.mu.Unlock()
+			}
+		}
+		return reply
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(ready)
+	ask := func(call string) (r Reply, err error) {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			return r, err
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := c.Write([]byte(call + "\n")); err != nil {
+			return r, err
+		}
+		err = json.NewDecoder(c).Decode(&r)
+		return r, err
+	}
+	for _, call := range []string{`{"verb":"status"}`, `{"verb":"abort","text":"enough"}`} {
+		if r, err := ask(call); err != nil || !r.OK {
+			t.Errorf("%s: %+v, %v", call, r, err)
+		}
+	}
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(callLimit / 2): // after callLimit they would be gone in any case
+		t.Error("a caller that sends nothing keeps the server open")
+	}
+}
+
 func TestEveryVerbIsKnown(t *testing.T) {
 	run := conversation(t, adaptertest.Simple)
 	for _, v := range execution.EnumValues()["Verb"] {
@@ -153,7 +206,7 @@ func TestEveryVerbIsKnown(t *testing.T) {
 
 func TestBadCalls(t *testing.T) {
 	run := conversation(t, adaptertest.Simple)
-	path := serve(t, run)
+	path := served(t, run)
 	c, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +238,7 @@ func TestBadCalls(t *testing.T) {
 // TestCallsTakeNoMemory: large calls that never end are read one at a time, and further callers get through.
 func TestCallsTakeNoMemory(t *testing.T) {
 	run := conversation(t, adaptertest.Simple)
-	path := serve(t, run)
+	path := served(t, run)
 	runtime.GC()
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)
