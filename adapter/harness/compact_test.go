@@ -83,8 +83,9 @@ func TestCompaction(t *testing.T) {
 // TestPrune: results that are too large are cut before a conversation that did not fit is summarized.
 func TestPrune(t *testing.T) {
 	t.Parallel()
-	m := &model{replies: []reply{calls(`read {"path":"long"}`), {status: 400, why: "prompt is too long"}, says("summary"), says("done")}}
+	m := &model{replies: []reply{calls(`read {"path":"long"}`, `read {"path":"dot.txt"}`), {status: 400, why: "prompt is too long"}, says("summary"), says("done")}}
 	req := request(t, "go")
+	pictures(t, req)
 	if err := os.WriteFile(filepath.Join(req.Run.Cwd, "long"), []byte(strings.Repeat("line of text\n", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestPrune(t *testing.T) {
 	if res.Status != execution.StatusCompleted {
 		t.Fatalf("%s %+v", res.Status, res.Error)
 	}
-	if got := strings.Join(m.said(t, 2), "\n"); !strings.Contains(got, "more bytes were removed]") || strings.Contains(got, "900\tline of text") {
+	if got := strings.Join(m.said(t, 2), "\n"); !strings.Contains(got, "more bytes were removed]") || strings.Contains(got, "900\tline of text") || strings.Contains(got, dot) {
 		t.Errorf("the summary was asked for with %d bytes", len(got))
 	}
 }

@@ -28,7 +28,7 @@ type readInput struct {
 
 // read is the tool that reads a file.
 func (f *Folder) read() modelapi.Tool {
-	return modelapi.Define("read", "Read a text file. Lines are numbered from 1; the number and a tab precede each line and are not part of it.",
+	return modelapi.Define("read", "Read a text file, or view an image (PNG, JPEG, GIF, WebP). Lines are numbered from 1; the number and a tab precede each line and are not part of it.",
 		func(in readInput) (modelapi.Job, error) {
 			p, err := f.find(in.Path)
 			switch {
@@ -38,7 +38,7 @@ func (f *Folder) read() modelapi.Tool {
 				return modelapi.Job{}, errors.New("offset and limit must not be negative")
 			}
 			return modelapi.Job{Do: func(context.Context, *modelapi.Live) modelapi.Answer {
-				a := answer(f.readFile(p, max(in.Offset, 1), in.Limit))
+				a := f.readFile(p, max(in.Offset, 1), in.Limit)
 				if a.Error == "" {
 					a.Files = []execution.Body{execution.FileRead{Path: p.path()}}
 				}
@@ -47,27 +47,37 @@ func (f *Folder) read() modelapi.Tool {
 		})
 }
 
-func (f *Folder) readFile(p place, from, limit int) (string, error) {
+// readFile reads lines of a text file, or an image.
+func (f *Folder) readFile(p place, from, limit int) modelapi.Answer {
 	if limit == 0 || limit > readLines {
 		limit = readLines
 	}
 	file, info, err := p.open()
 	if err != nil {
-		return "", err
+		return modelapi.Failed(err)
 	}
 	defer func() { _ = file.Close() }() // opened read-only
 	var source io.Reader = file
 	if info.Size() <= maxFile {
 		data, _, err := p.content()
 		if err != nil {
-			return "", err
+			return modelapi.Failed(err)
 		}
 		f.know(p, data)
+		if image, ok := modelapi.NewImage(p.shown, data); ok && binary(data) {
+			text := fmt.Sprintf("[%s is an image, %s, %d bytes]", p.shown, image.MediaType, len(data))
+			return modelapi.Answer{Text: text, Images: []modelapi.Part{image}}
+		}
 		source = bytes.NewReader(data)
 	}
+	return answer(numbered(source, p, info.Size(), from, limit))
+}
+
+// numbered returns lines of a text with their numbers.
+func numbered(source io.Reader, p place, size int64, from, limit int) (string, error) {
 	r := bufio.NewReaderSize(source, 64<<10)
 	if begin, _ := r.Peek(8000); binary(begin) {
-		return "", fmt.Errorf("%s is a binary file of %d bytes", p.shown, info.Size())
+		return "", fmt.Errorf("%s is a binary file of %d bytes", p.shown, size)
 	}
 	var b strings.Builder
 	n := 0

@@ -26,6 +26,7 @@ import (
 // The limits of a server.
 const (
 	maxTools    = 500
+	maxImages   = 8        // of a result
 	maxText     = 64 << 10 // bytes of a result that the model reads
 	maxDescribe = 4 << 10  // bytes of a description
 	maxLine     = 32 << 20 // bytes of a message
@@ -221,7 +222,26 @@ func (s *server) call(ctx context.Context, tool string, input json.RawMessage) m
 	if res.IsError {
 		return modelapi.Answer{Error: cmp.Or(text, "the tool failed and gave no reason")}
 	}
-	return modelapi.Answer{Text: cmp.Or(text, "[no output]")}
+	return modelapi.Answer{Text: cmp.Or(text, "[no output]"), Images: s.images(res)}
+}
+
+// images returns the images of a result that a model can see.
+func (s *server) images(res *mcp.CallToolResult) (list []modelapi.Part) {
+	for _, c := range res.Content {
+		var data []byte
+		switch c := c.(type) {
+		case *mcp.ImageContent:
+			data = c.Data
+		case *mcp.EmbeddedResource:
+			if c.Resource != nil {
+				data = c.Resource.Blob
+			}
+		}
+		if image, ok := modelapi.NewImage("of MCP server "+s.Name, data); ok && len(list) < maxImages {
+			list = append(list, image)
+		}
+	}
+	return list
 }
 
 // said returns the content of a result as text.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -79,6 +80,13 @@ func TestAnswers(t *testing.T) {
 		if a.Text != tt.want || !strings.Contains(a.Error, tt.err) || (a.Error == "") != (tt.err == "") {
 			t.Errorf("%s %s: %+v", tt.tool, tt.input, a)
 		}
+	}
+	var seen []string
+	for _, image := range use(t, t.Context(), c, Name("s", "images"), `{}`).Images {
+		seen = append(seen, image.MediaType)
+	}
+	if want := append([]string{"image/gif"}, slices.Repeat([]string{"image/png"}, maxImages-1)...); !slices.Equal(seen, want) {
+		t.Errorf("the model sees %q, want %q", seen, want)
 	}
 	if a := use(t, t.Context(), c, Name("s", "dots.and/slashes"), `{}`); a.Text != "dotted" {
 		t.Errorf("%+v", a)

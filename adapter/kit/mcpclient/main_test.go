@@ -74,6 +74,13 @@ func serve() *mcp.Server {
 			&mcp.ResourceLink{URI: "file:///r", Name: "r"}, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///e", Text: "inside"}},
 			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b", Blob: []byte("12345")}})
 	})
+	add("images", func(context.Context, in) (*mcp.CallToolResult, error) {
+		res, err := content(&mcp.ImageContent{Data: []byte("no image"), MIMEType: "image/png"}, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///i", Blob: []byte("GIF89a")}})
+		for range maxImages {
+			res.Content = append(res.Content, &mcp.ImageContent{Data: []byte("\x89PNG\r\n\x1a\n"), MIMEType: "text/plain"})
+		}
+		return res, err
+	})
 	add("nothing", func(context.Context, in) (*mcp.CallToolResult, error) { return content() })
 	add("structured", func(context.Context, in) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{}, StructuredContent: map[string]any{"a": 1}}, nil

@@ -61,6 +61,7 @@ type Answer struct {
 	Text   string           // what the model reads
 	Output json.RawMessage  // for events; nil: Text
 	Error  string           // why the tool failed; the model reads it in place of Text
+	Images []Part           // what the model sees besides, see NewImage
 	Files  []execution.Body // file events
 	Exit   *toolcall.Exit   // of a command that ran
 	open   bool             // the call has no answer yet: it waits for a person

@@ -48,6 +48,7 @@ func (r *run) fits(ctx context.Context, reply *Reply, f *failure) bool {
 
 // prune shortens the results of tools.
 func (r *run) prune() {
+	r.dropImages("the conversation became too long")
 	for i, m := range r.call.Messages {
 		parts := slices.Clone(m.Parts)
 		for j, p := range parts {

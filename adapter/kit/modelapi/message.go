@@ -40,7 +40,8 @@ type Part struct {
 	MediaType string          `json:"mediaType,omitempty"` // of an image or a document
 	Data      []byte          `json:"data,omitempty"`      // of an image or a document
 
-	open bool // a result that is none yet: the call waits for a person
+	open   bool   // a result that is none yet: the call waits for a person
+	images []Part // of a result: they follow the results of all calls
 }
 
 // Call is one call of the model.

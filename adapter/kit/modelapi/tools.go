@@ -85,7 +85,7 @@ func perform(ctx context.Context, job Job, l *Live) (a Answer) {
 
 // ended reports the end of a call and fills in its result.
 func (r *run) ended(p *Part, a Answer) {
-	p.Text, p.open = a.Text, a.open
+	p.Text, p.open, p.images = a.Text, a.open, a.Images
 	if a.Error != "" {
 		p.Text, p.Failed = a.Error, true
 	}

@@ -121,7 +121,7 @@ func (r *run) answer(ctx context.Context) *outcome {
 		r.models++
 		r.makeRoom(ctx)
 		reply, f := r.callModel(ctx, false)
-		if !r.fits(ctx, reply, f) {
+		if !r.fits(ctx, reply, f) || r.unseen(f) {
 			r.step(execution.StepEnd{TurnIndex: r.turns, StepIndex: step})
 			continue
 		}
@@ -246,6 +246,7 @@ func (r *run) use(ctx context.Context, calls []Part) *outcome {
 		}
 	}
 	r.call.Messages.Say(false, keep...)
+	r.call.Messages.show(keep)
 	switch {
 	case ctx.Err() != nil:
 		return r.stopped(ctx)
