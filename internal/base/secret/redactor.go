@@ -246,11 +246,14 @@ func (r *Redactor) Args(args []string) []string {
 }
 
 // JSON removes the secrets from the strings of a JSON value and keeps its structure. structural are the members of
-// the outermost object whose values stay. Without a secret the result is line itself.
+// the outermost object whose values stay. Without a secret the result is line itself. Anything but JSON is a text.
 func (r *Redactor) JSON(line []byte, structural map[string]bool) []byte {
 	// Searching the encoded line finds at least the secrets in its strings, because escaped forms are searched too.
 	if f := r.Find(string(line), 0); !f.Any() {
 		return line
+	}
+	if !json.Valid(line) {
+		return r.Bytes(line)
 	}
 	out := make([]byte, 0, len(line))
 	depth, key := 0, ""

@@ -66,6 +66,7 @@ func TestSecretsInJSON(t *testing.T) {
 		{"keys stay", `{"a_message":"a_message"}`, `{"a_message":"[REDACTED]"}`},
 		{"type stays", `{"type":"text_delta","b":{"type":"text_delta"}}`, `{"type":"text_delta","b":{"type":"[REDACTED]"}}`},
 		{"nothing", `{"a":[1,"b",{"c":null}]}`, `{"a":[1,"b",{"c":null}]}`},
+		{"no JSON", `found "it": 1234567890123`, `found "it": [REDACTED]`},
 	} {
 		if got := string(s.JSON([]byte(c.in), structural)); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
