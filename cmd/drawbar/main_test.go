@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "acp-agent" {
 		playACP()
 	}
+	if os.Getenv(keysDir) != "" && !strings.HasPrefix(filepath.Base(os.Args[0]), "drawbar.") && filepath.Base(os.Args[0]) != "drawbar" {
+		playKeys()
+	}
 	if os.Getenv(leakEnv) != "" && filepath.Base(os.Args[0]) == "claude" {
 		playLeak()
 	}
