@@ -127,7 +127,8 @@ var (
 		"TestPermissionAllowAndDeny": true, "TestAbortWhileToolRuns": true, "TestNestedAgent": true, "TestHostInsideAgent": true, "TestConfigServersWrittenByDrawbar": true,
 		"TestSessions": true, "TestNativeHook": true, "TestACPPlain": true, "TestACPPermission": true, "TestCosts": true, "TestGuessedCost": true, "TestCostOfAStoppedRun": true,
 		"TestQuestionsOnATerminal": true, "TestInterruptKeepsTheConversation": true, "TestSessionsInADatabase": true,
-		"TestOpenClaw": true, "TestOpenClawFails": true, "TestOpenClawAsks": true}
+		"TestOpenClaw": true, "TestOpenClawFails": true, "TestOpenClawAsks": true,
+		"TestMCPServersOfOthers": true, "TestMCPRuntimeWithServersOfOthers": true}
 	always = map[string]bool{"claude": true, "codex": true}
 	full   = os.Getenv("DRAWBAR_E2E_FULL") != ""
 )
