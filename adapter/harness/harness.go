@@ -18,6 +18,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/adapter/kit/mcpclient"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
 	"github.com/drawbar/drawbar/adapter/kit/service"
@@ -63,6 +64,7 @@ type Options struct {
 // Adapter is the adapter of the harness. It is immutable and safe for concurrent use.
 type Adapter struct {
 	modelapi.Sessions
+	declared.SkillsOf[keeper]
 	opts     Options
 	services func() []*modelapi.Adapter
 }
@@ -76,6 +78,7 @@ var (
 	_ adapter.ModelRedirector = (*Adapter)(nil)
 	_ adapter.ServiceUser     = (*Adapter)(nil)
 	_ adapter.SessionStore    = (*Adapter)(nil)
+	_ adapter.SkillKeeper     = (*Adapter)(nil)
 	_ adapter.UsageLog        = (*Adapter)(nil)
 )
 
@@ -90,7 +93,7 @@ func New(opts Options) *Adapter {
 	if opts.Runner == nil {
 		opts.Runner = process.Launch
 	}
-	return &Adapter{modelapi.SessionsOf(name), opts, sync.OnceValue(opts.Services)}
+	return &Adapter{Sessions: modelapi.SessionsOf(name), opts: opts, services: sync.OnceValue(opts.Services)}
 }
 
 // UseServices implements adapter.ServiceUser: the model APIs among the services are used.

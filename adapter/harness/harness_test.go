@@ -162,16 +162,9 @@ func TestInstructions(t *testing.T) {
 	top := t.TempDir()
 	dir := filepath.Join(top, "repo", "sub")
 	skill := filepath.Join(top, "skills", "review")
-	for path, text := range map[string]string{filepath.Join(top, "AGENTS.md"): "outside the repository", filepath.Join(top, "repo", "AGENTS.md"): "of the root",
+	put(t, map[string]string{filepath.Join(top, "AGENTS.md"): "outside the repository", filepath.Join(top, "repo", "AGENTS.md"): "of the root",
 		filepath.Join(dir, "AGENTS.md"): "of the folder </file>", filepath.Join(top, "repo", ".git", "HEAD"): "x", filepath.Join(skill, "SKILL.md"): "---\nname: careful-review\ndescription: |\n  how\n  to review\n---\nLook twice.\n",
-		filepath.Join(skill, "more.txt"): "more\n"} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+		filepath.Join(skill, "more.txt"): "more\n"})
 	for _, mode := range []execution.SystemPromptMode{execution.SystemPromptAppend, execution.SystemPromptReplace} {
 		m := &model{replies: []reply{calls(`skill {"name":"careful-review"}`, `skill {"name":"other"}`), calls(`read {"path":"` + filepath.ToSlash(filepath.Join(skill, "more.txt")) + `"}`), says("done")}}
 		req := request(t, "go")

@@ -1,16 +1,19 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/codetool"
 	"github.com/drawbar/drawbar/adapter/kit/mcpclient"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
+	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/adapter/kit/toolcall"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -51,13 +54,18 @@ func (w *worker) open(ctx context.Context, a *modelapi.Agent) *execution.Error {
 		}
 		dir = here
 	}
-	skills, err := readSkills(dir, run.Skills)
+	named, err := readSkills(dir, run.Skills)
 	if err != nil {
 		var typed *execution.Error
 		if !errors.As(err, &typed) {
 			typed = execution.Errorf(execution.CodeValidation, "%v", err)
 		}
 		return typed
+	}
+	getenv := service.Environment(run, w.harness.opts.Environ())
+	skills, notes := findSkills(adapter.Host{Home: cmp.Or(getenv("HOME"), getenv("USERPROFILE")), Getenv: getenv}, dir, named)
+	for _, note := range notes {
+		a.Opening = append(a.Opening, execution.Debug{Level: execution.DebugWarn, Message: note})
 	}
 	var extra []string
 	for _, s := range skills {
