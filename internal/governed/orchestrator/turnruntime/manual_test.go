@@ -137,7 +137,7 @@ func TestManualTakesWhatIsThere(t *testing.T) {
 
 func TestManualTimeout(t *testing.T) {
 	d, _ := desk(t)
-	d.Timeout, d.Loop.LivenessHeartbeatMS = 400*time.Millisecond, new(50)
+	d.Timeout, d.Loop.LivenessHeartbeatMS = 2*time.Second, new(20)
 	if err := d.put([]byte("nonsense")); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestManualTimeout(t *testing.T) {
 	if o.Class != ClassTimeout || o.Staged || !strings.Contains(o.Detail, "not ready") || !o.Draft || !strings.Contains(o.Hint, d.shown(d.StagedPath)) {
 		t.Errorf("%+v", o)
 	}
-	if len(w.progress) < 4 {
+	if len(w.progress) < 2 { // by default the second comes after a minute
 		t.Errorf("%d reports", len(w.progress))
 	}
 	if read(t, d.StagedPath) != "nonsense" {
