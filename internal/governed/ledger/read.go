@@ -118,7 +118,7 @@ func unchanged(d *disk, names []string, before os.FileInfo, log redo) (bool, err
 	if err != nil {
 		return false, err
 	}
-	if !log.bad && size != log.size {
+	if size != log.found {
 		return false, nil
 	}
 	after, err := d.root.Stat(protocol.StateFile)

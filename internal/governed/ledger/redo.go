@@ -46,7 +46,7 @@ type mark struct {
 // redo is the parsed log.
 type redo struct {
 	size    int64 // length of the valid lines, where the next one is written
-	bad     bool  // something else follows them
+	found   int64 // length of the file when it was read: beyond size, a line that is being written, or was never finished
 	mark    mark
 	pending *journal   // the last transaction, if it was not carried out completely
 	lost    []*journal // transactions carried out before the machine went down
@@ -69,7 +69,7 @@ func readRedo(d *disk) (redo, error) {
 	}
 	end, err := lastLine(f, size)
 	if err != nil || end == 0 {
-		return redo{bad: size > 0}, wrapRead(d, redoFile, err)
+		return redo{found: size}, wrapRead(d, redoFile, err)
 	}
 	begin, err := lastLine(f, end-1)
 	if err != nil {
@@ -80,14 +80,14 @@ func readRedo(d *disk) (redo, error) {
 		return redo{}, wrapRead(d, redoFile, err)
 	}
 	if last, err := decodeRedo(d, data); err == nil && last.Mark != nil && d.boot != "" && last.Mark.Boot == d.boot {
-		return redo{size: end, bad: size > end, mark: *last.Mark}, nil
+		return redo{size: end, found: size, mark: *last.Mark}, nil
 	}
 	data = make([]byte, end)
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, end), data); err != nil {
 		return redo{}, wrapRead(d, redoFile, err)
 	}
 	r, err := parseRedo(d, data)
-	r.bad = r.size < size
+	r.found = size
 	return r, err
 }
 
@@ -353,7 +353,7 @@ func (l *Ledger) recoverRedo() (err error) {
 	if l.redo, err = readRedo(l.disk); err != nil {
 		return err
 	}
-	if l.redo.bad {
+	if l.redo.found > l.redo.size {
 		if err := l.dropBad(); err != nil {
 			return err
 		}

@@ -305,3 +305,39 @@ func TestTheLogIsNoRegularFile(t *testing.T) {
 		})
 	}
 }
+
+// TestReadDuringAWrite: a reader that comes while a line of the log is being written reads again once the line is longer. One that was
+// never finished keeps nobody.
+func TestReadDuringAWrite(t *testing.T) {
+	t.Parallel()
+	for _, half := range []string{"", "0123456789abcdef", "0123 {}\n"} {
+		root := prepared(t)
+		l := open(t, root)
+		commit(t, l, accept(root, 2))
+		closeLedger(t, l)
+		d, err := openDisk(root, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := load(t, root, redoFile)
+		write(t, root, redoFile, before+half)
+		state, err := d.root.Stat(protocol.StateFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := readRedo(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same, err := unchanged(d, nil, state, log); !same || err != nil {
+			t.Errorf("%q: a log that stays is %v, %v", half, same, err)
+		}
+		write(t, root, redoFile, before+half+"f")
+		if same, err := unchanged(d, nil, state, log); same || err != nil {
+			t.Errorf("%q: a log that grows is %v, %v", half, same, err)
+		}
+		if err := d.root.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
