@@ -98,8 +98,11 @@ func TestHTTP(t *testing.T) {
 			r := &Runner{Root: root, Environ: []string{"MY_VAR=s3cr3t-value"}}
 			h := httpHook(server.URL+tt.path, tt.mode, "X-Token", "Bearer ${MY_VAR}", "X-Own", "${OWN}")
 			h.Env.Set("OWN", "own-value-1")
-			if strings.HasPrefix(tt.path, "/slow") {
+			switch tt.path {
+			case "/slow":
 				h.TimeoutMS = 300
+			case "/slow-body":
+				h.TimeoutMS = 2000 // the status must arrive first
 			}
 			begun := time.Now()
 			out := run(t, r, protocol.HookBeforeGate, Call{RunID: "run_1"}, h)
@@ -107,7 +110,7 @@ func TestHTTP(t *testing.T) {
 			if e.Action != tt.action || e.HTTPStatus != tt.status || e.Transport != "http" || e.ExitCode != nil {
 				t.Errorf("%+v", e)
 			}
-			if e.TimedOut != strings.HasPrefix(tt.path, "/slow") || time.Since(begun) > 4*time.Second {
+			if e.TimedOut != strings.HasPrefix(tt.path, "/slow") || time.Since(begun) > 20*time.Second {
 				t.Errorf("timed out %v after %v", e.TimedOut, time.Since(begun))
 			}
 			if tt.action == Warned && *e.Message != "token is [REDACTED] and [REDACTED]" {
