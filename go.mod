@@ -25,6 +25,8 @@ require (
 	github.com/coder/websocket v1.8.15
 )
 
+require mvdan.cc/sh/v3 v3.14.1
+
 require (
 	github.com/a2aproject/a2a-go/v2 v2.3.1
 	golang.org/x/mod v0.42.0 // indirect

@@ -101,7 +101,7 @@ func negotiateBackend(b Backend, req execution.Request, opts Options) (answer ex
 	n.EffectiveCapabilities = capabilitiesFor(b, req, opts)
 	n.effective(req)
 	if neg, ok := adapter.As[adapter.Negotiator](b.Adapter); ok {
-		n.with(neg.Negotiate(req.Clone()))
+		n.with(neg.Negotiate(asking(req.Clone())))
 	}
 	return n.Negotiation
 }
@@ -141,6 +141,9 @@ func (a *Agent) Start(ctx context.Context, req execution.Request, opts Options) 
 	req.SchemaVersion = cmp.Or(req.SchemaVersion, execution.SchemaVersion)
 	req.Run.Agent = cmp.Or(req.Run.Agent, a.backend.Name)
 	if err := req.Validate(); err != nil {
+		return nil, err
+	}
+	if _, err := rulesOf(req.Run); err != nil {
 		return nil, err
 	}
 	if req.Run.RunID == "" {

@@ -259,9 +259,10 @@ func (r *Run) refusedLogin(b Backend, res execution.Result) execution.Result {
 // wired returns the request for the adapter: interactive if a question may be asked and somebody, or the end of
 // the turn, will answer it. The inbox announces that no more messages follow.
 func wired(req execution.Request, caps execution.Capabilities, opts Options) execution.Request {
-	c := req.Clone()
+	c := asking(req.Clone())
+	rules := len(req.Run.AllowTools) > 0 || req.Run.ApprovalMode == execution.ApprovalReads
 	asks := c.Run.ApprovalMode == "" || c.Run.ApprovalMode == execution.ApprovalPrompt
-	if !c.Run.NonInteractive && caps.Agent.InteractiveMode && (asks && (opts.OnApproval != nil || wantsInterrupt(req)) || opts.OnInput != nil) {
+	if !c.Run.NonInteractive && caps.Agent.InteractiveMode && (asks && (opts.OnApproval != nil || rules || wantsInterrupt(req)) || opts.OnInput != nil) {
 		c.Run.Interactive = true
 	}
 	return c

@@ -205,8 +205,18 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 	refuse(o.ForkSessionID != "" && !a.CanFork, execution.ReasonContinuationUnsupported, "sessionFork", "forking a session")
 	refuse(o.SessionID != "" && !a.CanResume, execution.ReasonContinuationUnsupported, "sessionResume", "resuming a session")
 	refuse(o.NoSession && !a.CanRunEphemeral, execution.ReasonOther, "sessionEphemeral", "running without leaving a session")
-	refuse(o.ApprovalMode != "" && !slices.Contains(a.ApprovalModes, o.ApprovalMode), execution.ReasonApprovalInterruptUnsupported, "approvalMode",
-		fmt.Sprintf("the approval mode %s (it has %s)", o.ApprovalMode, join(a.ApprovalModes)))
+	if mode := asking(execution.Request{Run: o}).Run.ApprovalMode; mode != "" && !slices.Contains(a.ApprovalModes, mode) {
+		what := fmt.Sprintf("the approval mode %s (it has %s)", o.ApprovalMode, join(a.ApprovalModes))
+		if mode != o.ApprovalMode && len(o.AllowTools) > 0 {
+			what = "rules that allow tool calls: it asks for no permission"
+		}
+		refuse(true, execution.ReasonApprovalInterruptUnsupported, "approvalMode", what)
+	}
+	refuse(len(o.DenyTools) > 0 && a.RuntimeHooks.PreToolUse != execution.HookBlocking, execution.ReasonOther, "runtimeHooks.preToolUse",
+		"rules that deny tool calls: it does not wait for a decision before each call")
+	if _, err := rulesOf(o); err != nil {
+		n.add(block, execution.ReasonOther, "request", "%v", err)
+	}
 	refuse(o.Sandbox != "" && !slices.Contains(a.SandboxModes, o.Sandbox), execution.ReasonOther, "sandbox",
 		fmt.Sprintf("the sandbox %s (it has %s)", o.Sandbox, join(a.SandboxModes)))
 	refuse(o.Interactive && !a.InteractiveMode, execution.ReasonOther, "interactive", "a conversation: messages and answers while it runs")

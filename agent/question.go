@@ -120,8 +120,7 @@ func (r *Run) answerOldest(d execution.Decision) error {
 type route int
 
 const (
-	byApproval   route = iota // approved by the mode
-	byRefusal                 // denied by the mode
+	byRule       route = iota // a rule or the approval mode
 	byCallback                // the caller's function
 	byCaller                  // the holder of the run
 	byNextInput               // nobody: the caller's next request
@@ -129,15 +128,20 @@ const (
 	byNobodyHere              // nobody: denied
 )
 
-func (r *Run) route(q execution.Question) route {
-	_, isApproval := q.Approval()
+func (r *Run) route(q execution.Question) (route, execution.Decision) {
+	a, isApproval := q.Approval()
+	if isApproval {
+		if d, ok := r.settled(a); ok {
+			return byRule, d
+		}
+	}
+	return r.routeToSomebody(isApproval), execution.Decision{}
+}
+
+func (r *Run) routeToSomebody(isApproval bool) route {
 	mode := r.req.Run.ApprovalMode
 	somebody := r.req.Run.Interactive && !r.req.Run.NonInteractive
 	switch {
-	case isApproval && mode == execution.ApprovalYolo:
-		return byApproval
-	case isApproval && mode == execution.ApprovalDeny:
-		return byRefusal
 	case isApproval && r.opts.OnApproval != nil, !isApproval && r.opts.OnInput != nil && mode != execution.ApprovalDeny:
 		return byCallback
 	case somebody:
@@ -158,7 +162,7 @@ func wantsInterrupt(req execution.Request) bool {
 
 // expect makes a question pending that somebody will answer. An already pending question is asked only once.
 func (r *Run) expect(q execution.Question) {
-	if to := r.route(q); to != byCallback && to != byCaller {
+	if to, _ := r.route(q); to != byCallback && to != byCaller {
 		return
 	}
 	q.CreatedAt = time.Now().UnixMilli()
@@ -183,11 +187,9 @@ func (r *Run) findLocked(id execution.QuestionID) *pendingQuestion {
 
 // ask routes a question of the backend that was already shown.
 func (r *Run) ask(q execution.Question) {
-	switch r.route(q) {
-	case byApproval:
-		r.decide(q, execution.Decision{Approve: true, Reason: "approval mode yolo"})
-	case byRefusal:
-		r.decide(q, execution.Decision{Reason: "approval mode deny"})
+	switch to, d := r.route(q); to {
+	case byRule:
+		r.decide(q, d)
 	case byCallback:
 		r.mu.Lock()
 		p := r.findLocked(q.ID) // a handler may have answered it

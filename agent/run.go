@@ -29,6 +29,7 @@ type Run struct {
 	leave1  sync.Once
 	asked   sync.WaitGroup // callbacks of questions
 	hooks   *hooking
+	rules   rules
 
 	emitter
 
@@ -49,7 +50,8 @@ func newRun(ctx context.Context, b Backend, req execution.Request, opts Options)
 	for _, h := range opts.Handlers {
 		r.handlers = append(r.handlers, &h)
 	}
-	r.hooks = newHooking(opts.Hooks, r)
+	r.rules, _ = rulesOf(req.Run) // Start has parsed them
+	r.hooks = newHooking(r.obeying(opts.Hooks), r)
 	r.idle = sync.NewCond(&r.emitMu)
 	r.col, r.hold = newCollector(r), newHold(opts.Secrets)
 	r.seq.run = r

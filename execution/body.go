@@ -329,6 +329,7 @@ type (
 		ToolCallID string          `json:"toolCallId,omitempty"`
 		Input      json.RawMessage `json:"input,omitempty"`
 		Risk       RiskLevel       `json:"riskLevel"`
+		Use        ToolUse         `json:"use,omitzero"` // what would be done
 	}
 	// ApprovalGranted is approval_granted: a permission was given.
 	ApprovalGranted struct {

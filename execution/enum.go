@@ -53,6 +53,7 @@ func EnumValues() map[string][]string {
 	add(m, "ThinkingEffort", thinkingEfforts)
 	add(m, "ApprovalMode", approvalModes)
 	add(m, "SandboxMode", sandboxModes)
+	add(m, "ToolKind", toolKinds)
 	add(m, "StreamMode", streamModes)
 	add(m, "OutputFormat", outputFormats)
 	add(m, "ModelProtocol", modelProtocols)

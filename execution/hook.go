@@ -35,6 +35,7 @@ type HookCall struct {
 	ToolCallID string          `json:"toolCallId,omitempty"` // empty if the agent does not state it
 	Time       time.Time       `json:"timestamp"`
 	Data       HookData        `json:"data"`
+	Use        ToolUse         `json:"use,omitzero"`  // what the tool call would do
 	Raw        json.RawMessage `json:"raw,omitempty"` // the agent's input, unchanged
 }
 

@@ -27,6 +27,7 @@ type Option struct {
 	Default string // value if nothing is stated, as JSON
 	Reach   Reach  // places that can state it besides a request
 	Group   string // options of one group exclude each other
+	Adds    bool   // lists from several places are joined, each entry once
 
 	// Tight is how a project may tighten the user's value. Words: from the tightest, with | between equally
 	// tight ones; a user who states none allows Default, else the tightest. "less": a smaller number. Empty:
@@ -63,10 +64,16 @@ var options = []Option{
 		Usage: "model, as the agent names it"},
 	{Name: "profile", Flag: "profile", Env: "DRAWBAR_PROFILE", Reach: ReachDefaults | ReachUser,
 		Usage: "profile with options; see drawbar profiles list"},
-	{Name: "approvalMode", Flag: "approve", Env: "DRAWBAR_APPROVE", Reach: reachAll, Tight: "deny prompt yolo", Never: "yolo",
+	{Name: "approvalMode", Flag: "approve", Env: "DRAWBAR_APPROVE", Reach: reachAll, Tight: "deny prompt reads yolo", Never: "yolo",
 		Default: `"prompt"`,
-		Usage:   "answer to permission questions: yolo, prompt or deny (default prompt)",
+		Usage:   "answer to permission questions: yolo, reads (ask about all but reading here), prompt or deny (default prompt)",
 		Doc:     "who answers permission questions"},
+	{Name: "allowTools", Flag: "allow", Reach: reachUser, Adds: true,
+		Usage: "tool calls to allow without asking: Read, Edit(docs/**), Bash(go test:*), MCP(server/tool) (repeatable)",
+		Doc:   "rules of tool calls that are allowed without a question"},
+	{Name: "denyTools", Flag: "deny-tool", Reach: reachAll, Adds: true,
+		Usage: "tool calls to deny in every approval mode: Bash(rm:*), Edit(.github/**) (repeatable)",
+		Doc:   "rules of tool calls that are denied; those of every file apply"},
 	{Name: "sandbox", Flag: "sandbox", Env: "DRAWBAR_SANDBOX", Reach: reachAll, Tight: "read-only workspace-write none", Never: "none",
 		Usage: "sandbox of the agent's commands: read-only, workspace-write or none",
 		Doc:   "what commands may touch, where the agent has a sandbox"},
@@ -194,6 +201,14 @@ func (o RunOptions) WithDefaults(d RunOptions) RunOptions {
 				def.SetMapIndex(key, v)
 			}
 			have.Set(def)
+		case row.Adds:
+			list := def.Interface().([]string)
+			for _, entry := range have.Interface().([]string) {
+				if !slices.Contains(list, entry) {
+					list = append(list, entry)
+				}
+			}
+			have.Set(reflect.ValueOf(list))
 		}
 	}
 	return out

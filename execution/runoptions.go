@@ -42,6 +42,8 @@ type RunOptions struct {
 	MaxTurns             int               `json:"maxTurns,omitempty"`
 	MaxBudgetUSD         *float64          `json:"maxBudgetUsd,omitempty"` // >= 0
 	ApprovalMode         ApprovalMode      `json:"approvalMode,omitempty"` // default prompt
+	AllowTools           []string          `json:"allowTools,omitempty"`   // rules of tool calls that are allowed without a question; see agent/toolrule
+	DenyTools            []string          `json:"denyTools,omitempty"`    // rules of tool calls that are denied, in every approval mode
 	Sandbox              SandboxMode       `json:"sandbox,omitempty"`      // default: implied by the approval mode
 	Skills               []string          `json:"skills,omitempty"`
 	AgentsDoc            string            `json:"agentsDoc,omitempty"`
@@ -83,17 +85,18 @@ const (
 var thinkingEfforts = []ThinkingEffort{EffortLow, EffortMedium, EffortHigh, EffortMax}
 
 // ApprovalMode says who answers permission questions: yolo approves all, deny refuses all, prompt asks the
-// caller.
+// caller, and reads asks about all but reading files in the working directory.
 type ApprovalMode string
 
 // The approval modes.
 const (
 	ApprovalYolo   ApprovalMode = "yolo"
+	ApprovalReads  ApprovalMode = "reads"
 	ApprovalPrompt ApprovalMode = "prompt"
 	ApprovalDeny   ApprovalMode = "deny"
 )
 
-var approvalModes = []ApprovalMode{ApprovalYolo, ApprovalPrompt, ApprovalDeny}
+var approvalModes = []ApprovalMode{ApprovalYolo, ApprovalReads, ApprovalPrompt, ApprovalDeny}
 
 // SandboxMode limits what an agent's commands can access, if the agent has a sandbox of its own.
 type SandboxMode string

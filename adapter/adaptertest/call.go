@@ -115,11 +115,11 @@ func (c *Call) push(e execution.Event, err error) {
 }
 
 // Hook asks the caller's hook about the agent's own tool call. If ok, the tool may run with the returned input.
-func (c *Call) Hook(id, name string, input json.RawMessage) (_ json.RawMessage, why string, ok bool) {
+func (c *Call) Hook(id, name string, input json.RawMessage, use execution.ToolUse) (_ json.RawMessage, why string, ok bool) {
 	if c.hooks == nil {
 		return input, "", true
 	}
-	res := c.hooks.DecideTool(c.Ctx, execution.HookCall{ToolCallID: id, Data: execution.HookData{ToolName: name, ToolInput: input}})
+	res := c.hooks.DecideTool(c.Ctx, execution.HookCall{ToolCallID: id, Use: use, Data: execution.HookData{ToolName: name, ToolInput: input}})
 	switch res.Decision {
 	case execution.HookAllow:
 		return input, "", true

@@ -24,6 +24,7 @@ func declaredChecks() []Check {
 		{Name: "approval-yolo", Spec: "declared: yolo approves without asking", Run: approvalYolo},
 		{Name: "approval-deny", Spec: "declared: deny refuses without asking", Run: approvalDeny},
 		{Name: "approval-prompt", Spec: "declared: prompt asks", Run: approvalPrompt},
+		{Name: "rules-allow", Spec: "declared: a rule for what a tool does approves it without asking", Run: rulesAllow},
 		{Name: "nobody-there", Spec: "design: if nobody can approve, a permission is denied with a warning", Run: nobodyThere},
 		{Name: "mcp", Spec: "declared: MCP servers of the request are attached", Run: mcp},
 		{Name: "thinking", Spec: "declared: thinking and its efforts", Run: thinking},

@@ -13,6 +13,7 @@ import (
 // hookChecks compare the declared runtime hooks with the adapter's behaviour.
 func hookChecks() []Check {
 	return []Check{{Name: "tool-hook", Spec: "declared: a hook of one run is asked before each tool call, and a denied tool does not run", Run: toolHook},
+		{Name: "rules-deny", Spec: "declared: a rule for what a tool does denies it, whatever the approval mode", Run: rulesDeny},
 		{Name: "skills", Spec: "declared: skills of one run; an invalid folder is refused before anything starts", Run: skills}}
 }
 
@@ -101,4 +102,29 @@ func toolHook(ctx context.Context, s Subject) error {
 		return fmt.Errorf("the hook denied %d calls: %d tool errors state it, %d do not", asked, denied, failed)
 	}
 	return nil
+}
+
+// everyKind are rules for all that a tool may do.
+var everyKind = []string{"Read", "Edit", "Bash", "Fetch", "Agent", "Skill", "MCP"}
+
+func rulesDeny(ctx context.Context, s Subject) error {
+	agent, t := s.capabilities().Agent, s.trial(Steps)
+	t.req.Run.DenyTools = everyKind
+	if out, err := s.lacks(ctx, t, agent.RuntimeHooks.PreToolUse != execution.HookBlocking, "runtimeHooks.preToolUse", Steps); out {
+		return err
+	}
+	if slices.Contains(agent.ApprovalModes, execution.ApprovalYolo) {
+		t.req.Run.ApprovalMode = execution.ApprovalYolo
+	}
+	o, err := t.run(ctx, s)
+	if err != nil {
+		return err
+	}
+	if has[execution.ToolResultEvent](o, nil) || has[execution.MCPToolResult](o, nil) {
+		return errors.New("a tool ran although a rule denied what it does: its hook call does not say what that is")
+	}
+	if !has[execution.ApprovalDenied](o, nil) {
+		return errors.New("no event shows the denial")
+	}
+	return o.expect(execution.StatusCompleted)
 }

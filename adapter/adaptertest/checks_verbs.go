@@ -335,6 +335,26 @@ func approvalYolo(ctx context.Context, s Subject) error {
 	return o.expect(execution.StatusCompleted)
 }
 
+func rulesAllow(ctx context.Context, s Subject) error {
+	_, declared := s.approving(execution.ApprovalPrompt)
+	t, _ := s.approving("")
+	t.req.Run.AllowTools = everyKind
+	if out, err := s.lacks(ctx, t, !declared, "approvalMode", Approval); out {
+		return err
+	}
+	o, err := t.unasked(ctx, s)
+	if err != nil {
+		return err
+	}
+	if asked := count[execution.ApprovalRequired](o, nil); asked == 0 || asked != count[execution.ApprovalGranted](o, nil) {
+		return fmt.Errorf("%d questions were asked and not all were approved: a question does not say what the tool does", asked)
+	}
+	if !has[execution.ToolResultEvent](o, nil) && !has[execution.MCPToolResult](o, nil) {
+		return errors.New("the tool was not used")
+	}
+	return o.expect(execution.StatusCompleted)
+}
+
 func approvalDeny(ctx context.Context, s Subject) error {
 	t, declared := s.approving(execution.ApprovalDeny)
 	if out, err := s.lacks(ctx, t, !declared, "approvalMode", Approval); out {

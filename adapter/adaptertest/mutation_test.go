@@ -348,6 +348,18 @@ var mutations = map[string][]func(t *testing.T, b *broken){
 		func(_ *testing.T, b *broken) { b.Script = instead(at.Approval, at.Simple) },
 		func(_ *testing.T, b *broken) { b.Script = instead(at.Approval, at.Fail) },
 	},
+	"rules-allow": {
+		func(_ *testing.T, b *broken) { b.Script = instead(at.Approval, at.Simple) },
+		func(_ *testing.T, b *broken) {
+			b.edit(func(body execution.Body) []execution.Body {
+				if q, ok := body.(execution.ApprovalRequired); ok {
+					q.Use = execution.ToolUse{}
+					return []execution.Body{q}
+				}
+				return []execution.Body{body}
+			})
+		},
+	},
 	"approval-deny": {func(_ *testing.T, b *broken) { b.Script = grabby }, func(_ *testing.T, b *broken) {
 		b.Declared = declare(func(c *execution.Capabilities) { c.Agent.DenialEndsTurn = true })
 	}},
@@ -483,6 +495,10 @@ var mutations = map[string][]func(t *testing.T, b *broken){
 			b.Declared = declare(func(c *execution.Capabilities) { c.Agent.Skills = true }) // and ignored
 		},
 		func(_ *testing.T, b *broken) { b.startsByItself() },
+	},
+	"rules-deny": {
+		func(_ *testing.T, b *broken) { b.through(func(in adapter.Inbox) adapter.Inbox { return unasked{in} }) },
+		func(_ *testing.T, b *broken) { b.through(func(in adapter.Inbox) adapter.Inbox { return wordless{in} }) },
 	},
 	"tool-hook": {
 		func(_ *testing.T, b *broken) { b.through(func(in adapter.Inbox) adapter.Inbox { return unasked{in} }) },

@@ -239,14 +239,14 @@ func (p *player) perform(sc Scenario, end *execution.TurnEnd) error {
 
 func (p *player) permission() error {
 	const id, tool = "write-1", "write"
-	input := json.RawMessage(`{"path":"a.txt"}`)
+	input, use := json.RawMessage(`{"path":"a.txt"}`), execution.ToolUse{Kind: execution.ToolEdit, Paths: []string{"a.txt"}}
 	p.Emit(execution.ToolCallStart{ToolCallID: id, ToolName: tool}, execution.ToolCallReady{ToolCallID: id, ToolName: tool, Input: input})
-	if _, why, ok := p.Hook(id, tool, input); !ok {
+	if _, why, ok := p.Hook(id, tool, input, use); !ok {
 		p.Emit(execution.ToolError{ToolCallID: id, ToolName: tool, Error: why})
 		return nil
 	}
 	d, err := p.Ask(execution.ApprovalRequired{ID: "ap1", Action: "write a.txt", Detail: "may I write a.txt?", ToolName: tool, ToolCallID: id,
-		Input: input, Risk: execution.RiskMedium})
+		Input: input, Risk: execution.RiskMedium, Use: use})
 	if err != nil {
 		return err
 	}
@@ -329,7 +329,7 @@ func (p *player) steps() error {
 		spent += cent
 		if i < 3 {
 			id := fmt.Sprintf("step-%d", i)
-			if _, why, ok := p.Hook(id, "look", json.RawMessage(`{}`)); ok {
+			if _, why, ok := p.Hook(id, "look", json.RawMessage(`{}`), execution.ToolUse{Kind: execution.ToolRead}); ok {
 				p.Emit(execution.ToolResultEvent{ToolCallID: id, ToolName: "look", Output: json.RawMessage(`"nothing"`)})
 			} else {
 				p.Emit(execution.ToolError{ToolCallID: id, ToolName: "look", Error: why})

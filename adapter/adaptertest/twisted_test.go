@@ -181,6 +181,17 @@ func (d heedless) DecideTool(ctx context.Context, call execution.HookCall) execu
 	return execution.HookResult{Decision: execution.HookAllow}
 }
 
+// wordless is an inbox whose hook calls do not say what the tool would do.
+type wordless struct{ adapter.Inbox }
+
+func (d wordless) DecideTool(ctx context.Context, call execution.HookCall) execution.HookResult {
+	call.Use = execution.ToolUse{}
+	if host, ok := d.Inbox.(adapter.HookHost); ok {
+		return host.DecideTool(ctx, call)
+	}
+	return execution.HookResult{Decision: execution.HookAllow}
+}
+
 // through gives the reference adapter another inbox.
 func (b *broken) through(in func(adapter.Inbox) adapter.Inbox) {
 	b.execute = func(inner adapter.Adapter, ctx context.Context, req execution.Request, inbox adapter.Inbox) iter.Seq2[execution.Event, error] {

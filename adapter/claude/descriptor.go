@@ -95,6 +95,7 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     declared.ToolHook[declares](),
+		ToolUse:      tools.Use,
 		Keys:         keys,
 	}, opts)}, Store: sessions}
 }

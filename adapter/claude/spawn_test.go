@@ -153,7 +153,7 @@ func TestSpawnEveryOption(t *testing.T) {
 	refused := strings.Fields("Command ThinkingOverride Profile Sandbox") // blocked by negotiation, their capability is not declared
 	degraded := strings.Fields("Temperature TopP TopK")                   // said to be ignored by negotiation
 	elsewhere := strings.Fields(`Agent NonInteractive Cwd Env Environment TimeoutMs InactivityTimeoutMs GracePeriodMs RetryPolicy RunID Tags ProjectID
-		CollectEvents KeepRetrying Debug OutputFormat Invocation AgentsDoc`) // of the kit, of package agent and of its callers
+		CollectEvents KeepRetrying Debug OutputFormat Invocation AgentsDoc AllowTools DenyTools`) // of the kit, of package agent and of its callers
 	known := slices.Concat(carried, refused, degraded, elsewhere)
 	for field := range reflect.TypeFor[execution.RunOptions]().Fields() {
 		if !slices.Contains(known, field.Name) {

@@ -13,7 +13,7 @@ import (
 
 var tools = &toolcall.Table{
 	Tools: toolcall.Tools{toolcall.Shell: {"Bash"}, toolcall.Read: {"Read"}, toolcall.Write: {"Write"}, toolcall.Edit: {"Edit", "MultiEdit", "NotebookEdit"}, toolcall.Agent: {"Task", "Agent"},
-		toolcall.Skill: {"Skill"}},
+		toolcall.Skill: {"Skill"}, toolcall.Search: {"Glob", "Grep", "LS", "NotebookRead"}, toolcall.Fetch: {"WebFetch", "WebSearch"}},
 	Input: toolcall.Input{Path: "file_path", OtherPath: "notebook_path", Command: "command", Agent: "subagent_type", Prompt: "prompt",
 		Content: "content", Skill: "skill"},
 	DefaultAgent: "general-purpose",

@@ -59,8 +59,13 @@ func (p *appParser) item(s *cliagent.Sink, completed bool) bool {
 		status := p.names.Str(v.Status)
 		if p.starts(c, id, completed, o) {
 			o.begin(id, toolPatch, object(member{"changes", v.Changes}))
+			p.patches[id] = nil
+			for _, change := range v.Changes.Array {
+				p.patches[id] = append(p.patches[id], change.Get("path").Str())
+			}
 		}
 		if completed {
+			delete(p.patches, id)
 			o.patch(id, status, v.Changes)
 		}
 	case "mcpToolCall":

@@ -19,6 +19,7 @@ type asking struct {
 	questions map[execution.QuestionID]*question
 	requests  map[string]*request // by Codex's id
 	asked     int                 // number of requests so far
+	patches   map[string][]string // files of the open patches, by item
 }
 
 // request is a request of Codex. It may consist of several questions, each of which is one of the run's.
@@ -115,8 +116,9 @@ func (p *appParser) askCommand(r *request, params jsonscan.Value, s *cliagent.Si
 	r.kind, r.call = askCommand, v.ItemID.Str()
 	e := execution.ApprovalRequired{ID: p.pose(r, "").id, Action: "run a command", Detail: v.Command.Str(), ToolName: toolShell, ToolCallID: r.call,
 		Input: object(member{"command", v.Command}, member{"cwd", v.Cwd}, member{"reason", v.Reason}), Risk: execution.RiskHigh}
+	e.Use = hooked.Use(toolShell, e.Input)
 	if host := v.NetworkApprovalContext.Host.Str(); host != "" {
-		e.Action, e.Detail = "reach the network", host
+		e.Action, e.Detail, e.Use = "reach the network", host, execution.ToolUse{Kind: execution.ToolFetch}
 	}
 	p.from(r.thread, s).emit(e)
 	return true
@@ -134,8 +136,12 @@ func (p *appParser) askPatch(r *request, params jsonscan.Value, s *cliagent.Sink
 	if detail == "" {
 		detail = "apply a patch"
 	}
+	use := execution.ToolUse{Kind: execution.ToolEdit, Paths: p.patches[r.call]}
+	if params.Get("grantRoot").Str() != "" {
+		use = execution.ToolUse{} // it asks for more than this patch
+	}
 	p.from(r.thread, s).emit(execution.ApprovalRequired{ID: p.pose(r, "").id, Action: "change files", Detail: detail, ToolName: toolPatch,
-		ToolCallID: r.call, Input: raw(params), Risk: execution.RiskMedium})
+		ToolCallID: r.call, Input: raw(params), Risk: execution.RiskMedium, Use: use})
 	return true
 }
 
@@ -164,7 +170,8 @@ func (p *appParser) elicit(r *request, params jsonscan.Value, s *cliagent.Sink) 
 		return false
 	case meta.Get("codex_approval_kind").IsStr("mcp_tool_call"):
 		o.emit(execution.ApprovalRequired{ID: p.pose(r, "").id, Action: "call a tool of MCP server " + server, Detail: text,
-			ToolName: meta.Get("tool_name").Str(), Input: raw(meta.Get("tool_params")), Risk: execution.RiskMedium})
+			ToolName: meta.Get("tool_name").Str(), Input: raw(meta.Get("tool_params")), Risk: execution.RiskMedium,
+			Use: execution.ToolUse{Kind: execution.ToolMCP, Server: server, Tool: meta.Get("tool_name").Str()}})
 		return true
 	case mode.IsStr("url"):
 		o.emit(execution.ApprovalRequired{ID: p.pose(r, "").id, Action: "open an address for MCP server " + server,

@@ -96,6 +96,7 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     declared.ToolHook[declares](),
+		ToolUse:      hooked.Use,
 		Keys:         keys,
 	}, opts)}, Store: sessions}
 }

@@ -26,6 +26,13 @@ const (
 	toolSleep    = "sleep"
 )
 
+// hooked are the tools as hooks and questions name them.
+var hooked = &toolcall.Table{
+	Tools: toolcall.Tools{toolcall.Shell: {"Bash", toolShell}, toolcall.Edit: {toolPatch}, toolcall.Read: {toolImage}, toolcall.Fetch: {toolSearch}},
+	Input: toolcall.Input{Command: "command", Path: "path"},
+	MCP:   toolcall.Naming{Prefix: "mcp__", Separator: "__"},
+}
+
 // source is the origin of an item's events: the agent itself, or the sub-agent that the tool call parent started.
 type source struct {
 	s      *cliagent.Sink

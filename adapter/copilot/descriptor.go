@@ -89,6 +89,7 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     declared.ToolHook[declares](),
+		ToolUse:      tools.Use,
 		Keys:         keys,
 	}, protocol, twoWay), opts)}, Store: sessions}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 var tools = &toolcall.Table{
-	Tools: toolcall.Tools{toolcall.Shell: {"bash", "powershell"}, toolcall.Read: {"view"}, toolcall.Write: {"create"}, toolcall.Agent: {"task"}},
+	Tools: toolcall.Tools{toolcall.Shell: {"bash", "powershell"}, toolcall.Read: {"view"}, toolcall.Write: {"create"}, toolcall.Edit: {"edit", "apply_patch"}, toolcall.Agent: {"task"},
+		toolcall.Search: {"glob", "grep"}, toolcall.Fetch: {"web_fetch"}},
 	Input: toolcall.Input{Path: "path", Command: "command", Agent: "agent_type", Prompt: "prompt", Content: "file_text"},
 	MCP:   toolcall.Naming{Separator: "-", Known: true},
 	Apart: true,

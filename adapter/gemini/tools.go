@@ -23,7 +23,8 @@ const exitedWith = "Command exited with code: "
 
 var tools = &toolcall.Table{
 	Tools: toolcall.Tools{toolcall.Shell: {toolShell}, toolcall.Read: {"read_file"}, toolcall.Write: {"write_file"}, toolcall.Edit: {"replace"}, toolcall.Agent: {"invoke_agent"},
-		toolcall.Skill: {toolSkill}},
+		toolcall.Skill: {toolSkill}, toolcall.Search: {"list_directory", "glob", "grep_search", "search_file_content", "read_many_files"},
+		toolcall.Fetch: {"web_fetch", "google_web_search"}},
 	Input: toolcall.Input{Path: "file_path", Command: "command", Agent: "agent_name", Prompt: "prompt", Content: "content", Old: "old_string", Skill: "name"},
 	MCP:   toolcall.Naming{Prefix: "mcp_", Separator: "_"},
 }

@@ -133,7 +133,7 @@ type agentInput struct {
 func delegate(sub modelapi.Agent) modelapi.Tool {
 	return modelapi.Define("agent", "Let a sub-agent do a part of the work that takes many steps, such as a search through many files. "+
 		"It has the same tools, knows nothing of this conversation, and returns one answer.", func(in agentInput) (modelapi.Job, error) {
-		return modelapi.Job{Do: func(ctx context.Context, l *modelapi.Live) modelapi.Answer { return l.Sub(ctx, sub, in.Prompt) }}, stated("prompt", in.Prompt)
+		return modelapi.Job{Use: execution.ToolUse{Kind: execution.ToolAgent}, Do: func(ctx context.Context, l *modelapi.Live) modelapi.Answer { return l.Sub(ctx, sub, in.Prompt) }}, stated("prompt", in.Prompt)
 	})
 }
 
@@ -146,7 +146,7 @@ func useSkill(list []skill) modelapi.Tool {
 	return modelapi.Define("skill", "Read the instructions of a skill before a task that it is for.", func(in skillInput) (modelapi.Job, error) {
 		for _, s := range list {
 			if s.Name == in.Name {
-				return modelapi.Job{Do: func(context.Context, *modelapi.Live) modelapi.Answer {
+				return modelapi.Job{Use: execution.ToolUse{Kind: execution.ToolSkill}, Do: func(context.Context, *modelapi.Live) modelapi.Answer {
 					return modelapi.Answer{Text: "The folder of the skill is " + filepath.ToSlash(s.folder) + "\n\n" + s.text}
 				}}, nil
 			}

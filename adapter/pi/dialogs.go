@@ -136,8 +136,8 @@ func (p *parser) permit(q question, s *cliagent.Sink) bool {
 	if detail == "" {
 		detail = q.tool
 	}
-	s.Emit(execution.ApprovalRequired{ID: id, Action: action, Detail: detail, ToolName: q.tool, ToolCallID: q.call,
-		Input: slices.Clone(json.RawMessage(input.Raw())), Risk: risk})
+	raw := slices.Clone(json.RawMessage(input.Raw()))
+	s.Emit(execution.ApprovalRequired{ID: id, Action: action, Detail: detail, ToolName: q.tool, ToolCallID: q.call, Input: raw, Risk: risk, Use: tools.Use(q.tool, raw)})
 	return true
 }
 

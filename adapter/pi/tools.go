@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,13 +11,14 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// reading are the tools that change nothing.
-var reading = []string{"read", "grep", "find", "ls"}
-
 var tools = &toolcall.Table{
-	Tools: toolcall.Tools{toolcall.Shell: {"bash", "powershell"}, toolcall.Read: {"read"}, toolcall.Write: {"write"}, toolcall.Edit: {"edit"}},
+	Tools: toolcall.Tools{toolcall.Shell: {"bash", "powershell"}, toolcall.Read: {"read"}, toolcall.Write: {"write"}, toolcall.Edit: {"edit"},
+		toolcall.Search: {"grep", "find", "ls"}},
 	Input: toolcall.Input{Path: "path", Command: "command", Content: "content"},
 }
+
+// reading are the tools that change nothing.
+var reading = slices.Concat(tools.Tools[toolcall.Read], tools.Tools[toolcall.Search])
 
 type resultForm struct {
 	Content jsonscan.Value

@@ -94,6 +94,7 @@ func New(opts cliagent.Options) Adapter {
 		Negotiate:    negotiate,
 		Narrow:       narrow,
 		ToolHook:     declared.ToolHook[declares](),
+		ToolUse:      tools.Use,
 		Keys:         keys,
 		Hasty:        true,
 	}, protocol(), twoWay), opts)}, Store: sessions}

@@ -18,7 +18,7 @@ const (
 
 var tools = &toolcall.Table{
 	Tools: toolcall.Tools{toolcall.Shell: {toolShell}, toolcall.Read: {"read_file"}, toolcall.Write: {"write_file"}, toolcall.Edit: {"edit"}, toolcall.Agent: {"agent", "task"},
-		toolcall.Skill: {"skill"}},
+		toolcall.Skill: {"skill"}, toolcall.Search: {"list_directory", "glob", "grep_search", "search_file_content", "read_many_files"}, toolcall.Fetch: {"web_fetch", "web_search"}},
 	Input:        toolcall.Input{Path: "file_path", Command: "command", Agent: "subagent_type", Prompt: "prompt", Content: "content", Skill: "skill"},
 	DefaultAgent: "general-purpose",
 	Deferred:     "tool_call",

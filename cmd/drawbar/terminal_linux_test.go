@@ -339,7 +339,8 @@ func TestTwoTerminals(t *testing.T) {
 // What was typed before a question was shown does not answer it.
 func TestTypeAheadAnswersNoQuestion(t *testing.T) {
 	t.Parallel()
-	s := onTerminal(t, 100, writesAFile, "run", "claude", "write it")
+	slow := strings.Replace(writesAFile, `"delayMs":400`, `"delayMs":3000`, 1) // on a busy machine the question must still come after the answer
+	s := onTerminal(t, 100, slow, "run", "claude", "write it")
 	s.await(0, "claude ·") // the status line: the agent works
 	s.Type("y\n")
 	text := s.await(0, "or a reason to deny it: ")

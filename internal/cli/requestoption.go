@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar/agent/toolrule"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/config"
 )
@@ -89,6 +90,11 @@ func registerList(cmd *cobra.Command, o execution.Option) reading {
 	}
 	return func(*App, string) (any, error) {
 		list := slices.Clone(*v)
+		if o.Name == "allowTools" || o.Name == "denyTools" {
+			if _, err := toolrule.ParseAll(list); err != nil {
+				return nil, Usage("--%s: %v", o.Flag, err)
+			}
+		}
 		for i := 0; o.Name == "skills" && i < len(list); i++ { // relative to the current directory, not to --cwd
 			path, err := filepath.Abs(list[i])
 			if err != nil {

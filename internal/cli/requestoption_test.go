@@ -57,7 +57,7 @@ func samples(t *testing.T) map[string]written {
 	}
 	word := func(s string) written { return written{`"` + s + `"`, s, s} }
 	return map[string]written{
-		"agent": word("second"), "model": word("m"), "profile": word("p"), "approvalMode": word("deny"), "sandbox": word("read-only"), "thinkingEffort": word("low"),
+		"agent": word("second"), "model": word("m"), "profile": word("p"), "approvalMode": word("deny"), "allowTools": {`["Read"]`, "Read", ""}, "denyTools": {`["Bash(rm:*)"]`, "Bash(rm:*)", ""}, "sandbox": word("read-only"), "thinkingEffort": word("low"),
 		"thinkingBudgetTokens": {"2000", "2000", ""}, "maxOutputTokens": {"10", "10", ""}, "maxTurns": {"2", "2", "2"}, "maxBudgetUsd": {"0.5", "0.5", "0.5"},
 		"timeout": {"1000", "1s", "1s"}, "inactivityTimeout": {"2000", "2s", "2s"}, "gracePeriodMs": {"100", "100ms", "100ms"}, "stream": word("off"),
 		"retryPolicy": {`{"maxAttempts":2}`, "2", ""}, "systemPromptMode": word("append"), "environment": word("minimal"), "env": {`{"A":"1"}`, "A=1", ""},

@@ -19,6 +19,6 @@ func enumTypes() []reflect.Type {
 		reflect.TypeFor[e.HookSupport](), reflect.TypeFor[e.SessionTransport](), reflect.TypeFor[e.Verb](), reflect.TypeFor[e.When](),
 		reflect.TypeFor[e.TimeoutKind](), reflect.TypeFor[e.DebugLevel](), reflect.TypeFor[e.LogSource](), reflect.TypeFor[e.InputSource](),
 		reflect.TypeFor[e.RunState](), reflect.TypeFor[e.EventType](), reflect.TypeFor[e.EnvironmentMode](), reflect.TypeFor[e.TurnEndReason](),
-		reflect.TypeFor[e.CostSource](), reflect.TypeFor[e.HookEvent](), reflect.TypeFor[e.HookDecision](),
+		reflect.TypeFor[e.CostSource](), reflect.TypeFor[e.HookEvent](), reflect.TypeFor[e.HookDecision](), reflect.TypeFor[e.ToolKind](),
 	}
 }

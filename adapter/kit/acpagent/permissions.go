@@ -58,7 +58,7 @@ func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
 	action, risk := actionOf(c)
 	question := execution.QuestionID(p.session.id + "/" + strings.Trim(string(id), `"`))
 	p.questions[question] = q
-	emit(s, c.call.Parent, execution.ApprovalRequired{ID: question, Action: action, Detail: p.detail(c), ToolName: c.call.Label(), ToolCallID: c.ID, Input: p.input(c), Risk: risk})
+	emit(s, c.call.Parent, execution.ApprovalRequired{ID: question, Action: action, Detail: p.detail(c), ToolName: c.call.Label(), ToolCallID: c.ID, Input: p.input(c), Risk: risk, Use: p.use(c)})
 	return true
 }
 
@@ -82,6 +82,45 @@ func (p *parser) detail(c *toolCall) string {
 		return c.Title
 	}
 	return c.call.Label()
+}
+
+// use returns what a call would do. Its files are those that it states: locations, and the changes that it shows.
+func (p *parser) use(c *toolCall) execution.ToolUse {
+	if c.call.MCP {
+		return execution.ToolUse{Kind: execution.ToolMCP, Server: c.call.Server, Tool: c.call.Label()}
+	}
+	if c.Kind == kindExecute {
+		u := execution.ToolUse{Kind: execution.ToolShell, Command: commandOf(p.input(c))}
+		if p.spec.Shell != nil && u.Command == "" {
+			if sh, ok := p.spec.Shell(&c.ToolCall); ok && sh.Command != c.Title { // a title may be shortened
+				u.Command = sh.Command
+			}
+		}
+		return u
+	}
+	var u execution.ToolUse
+	switch c.Kind {
+	case kindRead, kindSearch:
+		u.Kind = execution.ToolRead
+	case kindEdit, kindDelete, kindMove:
+		u.Kind = execution.ToolEdit
+	case kindFetch:
+		return execution.ToolUse{Kind: execution.ToolFetch}
+	default:
+		if p.spec.Subagent != nil {
+			if _, ok := p.spec.Subagent(&c.ToolCall); ok {
+				u.Kind = execution.ToolAgent
+			}
+		}
+		return u
+	}
+	u.Paths = append(u.Paths, c.Locations...)
+	for _, part := range c.Content {
+		if d := part.Diff; d != nil && !slices.Contains(u.Paths, d.Path) {
+			u.Paths = append(u.Paths, d.Path)
+		}
+	}
+	return u
 }
 
 // actionOf returns what a call does, and its risk.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
@@ -128,6 +129,25 @@ func DefaultMCPTool(c *ToolCall, servers []string) (server, tool string, ok bool
 		}
 	}
 	return "", "", false
+}
+
+// commandOf returns the exact command of a call's input, empty if it has none.
+func commandOf(input json.RawMessage) string {
+	v := field(input, "command")
+	if line := v.Str(); line != "" {
+		return line
+	}
+	var words []string
+	for _, w := range v.Array {
+		word := w.Str()
+		if word == "" || strings.ContainsFunc(word, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./=:,+@%", r)
+		}) {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
 }
 
 // DefaultShell treats a call of kind execute as a command: that of its input, else its title. Its content is the

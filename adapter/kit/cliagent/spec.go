@@ -1,6 +1,7 @@
 package cliagent
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -24,6 +25,8 @@ type Spec struct {
 	Keys        []string // variables kept in a minimal environment besides the allow-list
 	Hooks       Hooks
 	ToolHook    *ToolHook // nil for an agent that cannot ask before a tool call
+	// ToolUse returns what a tool call of a hook would do. Required with a ToolHook, unless it has Approvals, which state it themselves.
+	ToolUse func(tool string, input json.RawMessage) execution.ToolUse
 	// Prints are the possible first records of the agent's output when another program runs it for one turn.
 	Prints []Record
 	// Printed returns the parser of that output. Optional; default: NewParser with an empty request.

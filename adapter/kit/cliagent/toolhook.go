@@ -101,6 +101,9 @@ func (r *run) answerHook(ctx context.Context, event string, payload []byte) sett
 		return r.spec.ToolHook.Answer(event, execution.HookResult{Decision: execution.HookDeny,
 			Message: fmt.Sprintf("the hook failed: the input from %s cannot be read: %v", r.spec.Name, err)})
 	}
+	if r.spec.ToolUse != nil {
+		call.Use = r.spec.ToolUse(call.Data.ToolName, call.Data.ToolInput)
+	}
 	return r.spec.ToolHook.Answer(event, r.hook.host.DecideTool(ctx, call))
 }
 
@@ -147,7 +150,7 @@ func (r *run) decide(ctx context.Context) {
 // agent asks only because of the hook, is then answered.
 func (r *run) decideOne(ctx context.Context, e execution.Event, q execution.ApprovalRequired) {
 	r.mu.Lock()
-	call := execution.HookCall{ToolCallID: q.ToolCallID, SessionID: r.drive.sink.SessionID(),
+	call := execution.HookCall{ToolCallID: q.ToolCallID, SessionID: r.drive.sink.SessionID(), Use: q.Use,
 		Data: execution.HookData{ToolName: q.ToolName, ToolInput: q.Input, Message: q.Detail}}
 	r.mu.Unlock()
 	var res execution.HookResult

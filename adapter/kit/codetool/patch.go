@@ -37,7 +37,7 @@ func (f *Folder) patch() modelapi.Tool {
 				}
 				shown = append(shown, places[i].shown)
 			}
-			return modelapi.Job{Ask: changing, Detail: strings.Join(shown, ", "), Risk: execution.RiskMedium, Do: func(context.Context, *modelapi.Live) modelapi.Answer {
+			return modelapi.Job{Ask: changing, Detail: strings.Join(shown, ", "), Risk: execution.RiskMedium, Use: edits(shown...), Do: func(context.Context, *modelapi.Live) modelapi.Answer {
 				changes := make([]change, len(parts))
 				for i, p := range parts {
 					if changes[i], err = f.apply(p, places[i]); err != nil {

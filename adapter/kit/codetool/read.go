@@ -37,7 +37,7 @@ func (f *Folder) read() modelapi.Tool {
 			case in.Offset < 0 || in.Limit < 0:
 				return modelapi.Job{}, errors.New("offset and limit must not be negative")
 			}
-			return modelapi.Job{Do: func(context.Context, *modelapi.Live) modelapi.Answer {
+			return modelapi.Job{Use: reads(p.path()), Do: func(context.Context, *modelapi.Live) modelapi.Answer {
 				a := f.readFile(p, max(in.Offset, 1), in.Limit)
 				if a.Error == "" {
 					a.Files = []execution.Body{execution.FileRead{Path: p.path()}}

@@ -40,7 +40,7 @@ func (f *Folder) list() modelapi.Tool {
 				in.Path = "."
 			}
 			p, err := f.find(in.Path)
-			return modelapi.Job{Do: func(ctx context.Context, _ *modelapi.Live) modelapi.Answer {
+			return modelapi.Job{Use: reads(in.Path), Do: func(ctx context.Context, _ *modelapi.Live) modelapi.Answer {
 				return answer(listFolder(ctx, p, in.Recursive))
 			}}, err
 		})
@@ -162,7 +162,7 @@ func (f *Folder) search() modelapi.Tool {
 			case in.Glob != "" && !doublestar.ValidatePattern(in.Glob):
 				return modelapi.Job{}, fmt.Errorf("the glob %q is not valid", in.Glob)
 			}
-			return modelapi.Job{Do: func(ctx context.Context, _ *modelapi.Live) modelapi.Answer { return answer(s.run(ctx)) }}, nil
+			return modelapi.Job{Use: reads(in.Path), Do: func(ctx context.Context, _ *modelapi.Live) modelapi.Answer { return answer(s.run(ctx)) }}, nil
 		})
 }
 

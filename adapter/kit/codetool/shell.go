@@ -55,9 +55,10 @@ func (s Shell) Tool() modelapi.Tool {
 			case in.Seconds > 0:
 				limit = time.Duration(in.Seconds) * time.Second
 			}
-			return modelapi.Job{Ask: "run a command", Detail: in.Command, Risk: execution.RiskHigh, Do: func(ctx context.Context, l *modelapi.Live) modelapi.Answer {
-				return s.run(ctx, in.Command, limit, l.Stdout)
-			}}, nil
+			return modelapi.Job{Ask: "run a command", Detail: in.Command, Risk: execution.RiskHigh,
+				Use: execution.ToolUse{Kind: execution.ToolShell, Command: in.Command}, Do: func(ctx context.Context, l *modelapi.Live) modelapi.Answer {
+					return s.run(ctx, in.Command, limit, l.Stdout)
+				}}, nil
 		})
 }
 

@@ -75,7 +75,7 @@ func (f *Folder) edit() modelapi.Tool {
 
 // job is a change of one file. make computes it, before and after a person permits it.
 func (f *Folder) job(shown string, build func() (change, error), said func(change) string, whole bool) modelapi.Job {
-	return modelapi.Job{Ask: changing, Detail: shown, Risk: execution.RiskMedium, Do: func(context.Context, *modelapi.Live) modelapi.Answer {
+	return modelapi.Job{Ask: changing, Detail: shown, Risk: execution.RiskMedium, Use: edits(shown), Do: func(context.Context, *modelapi.Live) modelapi.Answer {
 		c, err := build()
 		if err == nil {
 			err = f.store(c)

@@ -182,7 +182,8 @@ func (c *Client) Tools() (list []modelapi.Tool) {
 						return modelapi.Job{}, errors.New("the input must be a JSON object")
 					}
 					return modelapi.Job{Ask: "call a tool of MCP server " + s.Name, Detail: t.Name + " " + clip(string(input), 500), Risk: execution.RiskMedium,
-						Do: func(ctx context.Context, _ *modelapi.Live) modelapi.Answer { return s.call(ctx, t.Name, input) }}, nil
+						Use: execution.ToolUse{Kind: execution.ToolMCP, Server: s.Name, Tool: t.Name},
+						Do:  func(ctx context.Context, _ *modelapi.Live) modelapi.Answer { return s.call(ctx, t.Name, input) }}, nil
 				},
 			})
 		}

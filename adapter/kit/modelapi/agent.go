@@ -52,6 +52,7 @@ type Job struct {
 	Ask    string // action that needs permission; empty: needs none
 	Detail string // for the person who is asked
 	Risk   execution.RiskLevel
+	Use    execution.ToolUse // what it does, for rules
 	// Do runs the tool. It is called on a goroutine of its own and returns soon after ctx ends.
 	Do func(ctx context.Context, l *Live) Answer
 }

@@ -164,7 +164,7 @@ func (r *run) permit(ctx context.Context, c Part) (Job, *Answer) {
 		return refuse("%v", err)
 	}
 	if r.hooks != nil {
-		switch res := r.hooks.DecideTool(ctx, execution.HookCall{ToolCallID: c.ID, Data: execution.HookData{ToolName: c.Name, ToolInput: input}}); res.Decision {
+		switch res := r.hooks.DecideTool(ctx, execution.HookCall{ToolCallID: c.ID, Use: job.Use, Data: execution.HookData{ToolName: c.Name, ToolInput: input}}); res.Decision {
 		case execution.HookAllow:
 		case execution.HookModify:
 			input = res.ModifiedInput
@@ -204,7 +204,7 @@ func (r *run) ask(ctx context.Context, c Part, job Job, input json.RawMessage) (
 		risk = execution.RiskMedium
 	}
 	id := r.question()
-	q := execution.ApprovalRequired{ID: id, Action: job.Ask, Detail: job.Detail, ToolName: c.Name, ToolCallID: c.ID, Input: input, Risk: risk}
+	q := execution.ApprovalRequired{ID: id, Action: job.Ask, Detail: job.Detail, ToolName: c.Name, ToolCallID: c.ID, Input: input, Risk: risk, Use: job.Use}
 	r.emit(q)
 	d, answered := r.box.Answer(ctx, id)
 	if !answered {

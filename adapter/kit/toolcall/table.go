@@ -9,18 +9,20 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-// Kind is what a tool does, if it has events of its own.
+// Kind is what a tool does. Search and Fetch have no events of their own.
 type Kind uint8
 
 // The kinds of tools.
 const (
-	Other Kind = iota
-	Shell      // runs a command
-	Read       // reads a file
-	Write      // writes a whole file
-	Edit       // changes a file
-	Agent      // starts a sub-agent
-	Skill      // uses a skill
+	Other  Kind = iota
+	Shell       // runs a command
+	Read        // reads a file
+	Write       // writes a whole file
+	Edit        // changes a file
+	Agent       // starts a sub-agent
+	Skill       // uses a skill
+	Search      // lists or searches files
+	Fetch       // reaches the network
 	kindCount
 )
 

@@ -202,7 +202,7 @@ func (l layer) values(found map[string]Value, top, key string, raw json.RawMessa
 		}
 		return
 	}
-	found[key] = Value{key, raw, l.origin(top)}
+	found[key] = Value{key, joined(key, found[key].Value, raw), l.origin(top)}
 }
 
 func depth(key string) int {

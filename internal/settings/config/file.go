@@ -14,6 +14,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/drawbar/drawbar/agent/toolrule"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/exactjson"
 )
@@ -201,6 +202,9 @@ func (l *layer) checkOptions(at string, stated Options) error {
 	run, err := stated.Decode()
 	if err == nil {
 		err = run.Validate()
+	}
+	if err == nil {
+		_, err = toolrule.ParseAll(slices.Concat(run.AllowTools, run.DenyTools))
 	}
 	var e *execution.Error
 	if errors.As(err, &e) && len(e.Fields) > 0 {

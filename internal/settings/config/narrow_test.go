@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,14 +18,15 @@ import (
 // strictUser is a user who allows little.
 const strictUser = `{"approvalMode":"deny","sandbox":"read-only","maxBudgetUsd":1,"maxTurns":5,"maxOutputTokens":900,"timeout":60000,"inactivityTimeout":30000,
 	"gracePeriodMs":1000,"environment":"minimal","env":{"MINE":"1"},"mcpServers":[{"name":"mine","transport":"stdio","command":"mine"}],"skills":["/mine"],
-	"retryPolicy":{"maxAttempts":2},"systemPromptMode":"append"}`
+	"retryPolicy":{"maxAttempts":2},"systemPromptMode":"append","allowTools":["Read"],"denyTools":["Bash(rm:*)"]}`
 
 // loose are values of every key that would allow more.
 var loose = map[string][]string{
-	"approvalMode": {`"yolo"`, `"prompt"`, `""`}, "sandbox": {`"none"`, `"workspace-write"`, `""`}, "maxBudgetUsd": {"100000"}, "maxTurns": {"100000", "0"},
+	"approvalMode": {`"yolo"`, `"reads"`, `"prompt"`, `""`}, "sandbox": {`"none"`, `"workspace-write"`, `""`}, "maxBudgetUsd": {"100000"}, "maxTurns": {"100000", "0"},
 	"maxOutputTokens": {"100000", "0"}, "timeout": {"0", "600000"}, "inactivityTimeout": {"0", "600000"}, "gracePeriodMs": {"99999999999", "600000"},
 	"environment": {`"inherit"`, `""`}, "env": {`{"LD_PRELOAD":"/x.so"}`, "{}"}, "mcpServers": {`[{"name":"h","transport":"stdio","command":"/bin/sh"}]`, "[]"},
 	"skills": {`["x"]`, "[]"}, "retryPolicy": {`{"maxAttempts":50}`, `{"maxRetries":50}`, `{"baseDelayMs":3000}`, "{}"}, "systemPromptMode": {`"replace"`, `""`},
+	"allowTools": {`["Bash"]`, "[]"}, "denyTools": {"[]", `["Bash(rm:*)"]`},
 	"profile": {`"x"`}, "safeDirectories": {`["*"]`, "[]"},
 }
 
@@ -106,14 +108,21 @@ func TestEveryLimitIsTested(t *testing.T) {
 func TestAProjectTightens(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.userFile(`{"maxTurns":5,"timeout":60000,"retryPolicy":{"maxRetries":3},"agents":{"claude":{"maxTurns":4},"codex":{"maxTurns":50}}}`)
+	p.userFile(`{"maxTurns":5,"timeout":60000,"retryPolicy":{"maxRetries":3},"agents":{"claude":{"maxTurns":4},"codex":{"maxTurns":50}},
+		"denyTools":["Bash(rm:*)"]}`)
 	p.projectFile(`{"maxTurns":3,"timeout":1000,"approvalMode":"deny","sandbox":"read-only","environment":"minimal","maxBudgetUsd":0.5,
-		"retryPolicy":{"maxAttempts":2},"agents":{"codex":{"maxTurns":40},"gemini":{"maxTurns":40}}}`)
+		"denyTools":["Edit(.github/**)","Bash(rm:*)"],"retryPolicy":{"maxAttempts":2},"agents":{"codex":{"maxTurns":40},"gemini":{"maxTurns":40}}}`)
 	c := p.read()
 	claude, err := c.Run("claude")
 	if err != nil || claude.MaxTurns != 3 || claude.TimeoutMs != 1000 || claude.ApprovalMode != "deny" || claude.Sandbox != "read-only" ||
 		claude.Environment != "minimal" || *claude.MaxBudgetUSD != 0.5 || claude.RetryPolicy.MaxAttempts != 2 {
 		t.Errorf("got %+v, %v", claude, err)
+	}
+	if want := []string{"Bash(rm:*)", "Edit(.github/**)"}; !slices.Equal(claude.DenyTools, want) {
+		t.Errorf("denied: %q", claude.DenyTools)
+	}
+	if v, ok := c.Get("denyTools"); !ok || string(v.Value) != `["Bash(rm:*)","Edit(.github/**)"]` {
+		t.Errorf("denyTools: %s", v.Value)
 	}
 	// The user's own exception for an agent holds against the project's; the user's general limit binds where there is none.
 	if codex, err := c.Run("codex"); err != nil || codex.MaxTurns != 40 {
@@ -135,6 +144,7 @@ func TestAProjectTightens(t *testing.T) {
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
+		`{"denyTools": ["Bash("]}`: "does not end with a bracket", `{"agents": {"codex": {"allowTools": ["Task(x)"]}}}`: "takes no pattern",
 		`{"gracePeriodMs": 99999999999}`: "600000", `{"retryPolicy": {"maxAttempts": 1000000}}`: "1 to 100", `{"timeout": 99999999999}`: "2592000000",
 		`{"maxTurns": 99999999999}`: "1 to 1000000", `{"retryPolicy": {"maxAttempts": 2, "baseDelayMs": 999999999, "maxDelayMs": 999999999}}`: "3600000",
 		`{"agents": {"codex": {"inactivityTimeout": 99999999999}}}`: "agents.codex.inactivityTimeout",

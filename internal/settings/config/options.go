@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/drawbar/drawbar/execution"
 )
@@ -26,9 +27,29 @@ func isMerged(key string) bool {
 	return key == "agents" || key == CustomAgents || ok && o.Merged()
 }
 
-// Lay applies other options on top of these: scalars and lists replace, objects are merged one level deep.
+// joined returns the list of two layers if it is of an option that adds up; else what is on top.
+func joined(key string, under, top json.RawMessage) json.RawMessage {
+	o, _ := execution.OptionNamed(key)
+	var list, more []string
+	if !o.Adds || json.Unmarshal(under, &list) != nil || json.Unmarshal(top, &more) != nil {
+		return top
+	}
+	for _, entry := range more {
+		if !slices.Contains(list, entry) {
+			list = append(list, entry)
+		}
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		return top
+	}
+	return b
+}
+
+// Lay applies other options on top of these: scalars replace, and so do lists unless they add up; objects are merged one level deep.
 func (o Options) Lay(over map[string]json.RawMessage) {
 	for key, raw := range over {
+		raw = joined(key, o[key], raw)
 		if key == "retryPolicy" {
 			raw = oneSpelling(raw)
 		}
