@@ -125,7 +125,7 @@ var (
 	smoke = map[string]bool{"TestPlain": true, "TestToolWritesFile": true, "TestPermissionDeniedWithoutPerson": true,
 		"TestResumeForkAndUnknownSession": true, "TestMCPServer": true, "TestUnauthorized": true, "TestSeveralTurns": true,
 		"TestPermissionAllowAndDeny": true, "TestAbortWhileToolRuns": true, "TestNestedAgent": true, "TestHostInsideAgent": true, "TestConfigServersWrittenByDrawbar": true,
-		"TestSessions": true, "TestNativeHook": true, "TestACPPlain": true, "TestACPPermission": true, "TestCosts": true, "TestGuessedCost": true, "TestCostOfAStoppedRun": true,
+		"TestSessions": true, "TestNativeHook": true, "TestNativeHooksOfAProject": true, "TestACPPlain": true, "TestACPPermission": true, "TestCosts": true, "TestGuessedCost": true, "TestCostOfAStoppedRun": true,
 		"TestQuestionsOnATerminal": true, "TestInterruptKeepsTheConversation": true, "TestSessionsInADatabase": true,
 		"TestOpenClaw": true, "TestOpenClawFails": true, "TestOpenClawAsks": true,
 		"TestMCPServersOfOthers": true, "TestMCPRuntimeWithServersOfOthers": true}

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ var bare = map[string][]string{
 	"qwen":    {"qwen", "-p", "hi", "--yolo"},
 	"copilot": {"copilot", "-p", "hi", "--allow-all"},
 	"droid":   {"droid", "exec", "--skip-permissions-unsafe", "hi"},
+	"goose":   {"goose", "run", "-q", "--output-format", "stream-json", "--with-builtin", "developer", "-t", "hi"},
 }
 
 // agent runs the agent's own command in the lab.
@@ -158,6 +160,61 @@ func TestNativeHook(t *testing.T) {
 		l.script(touching(k, ran))
 		if out := l.agent(bare[k.name]...); !there(ran) {
 			t.Fatalf("the tool did not run without the hook: the proof above proves nothing\n%s", out)
+		}
+	})
+}
+
+// The hooks of a project deny and are told what ran, where the agent asks for no more; "uninstall" leaves what was there before.
+func TestNativeHooksOfAProject(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"placeholder"}]}`)
+		hooks := func(args ...string) (file, note string) {
+			t.Helper()
+			o := l.command(append(append([]string{"hooks"}, args...), "--scope", "project", "--json")...)
+			var answer struct{ Data struct{ File, Note string } }
+			if err := json.Unmarshal([]byte(o.stdout), &answer); o.code != 0 && !strings.Contains(o.stdout, "has no hooks of its own") || err != nil {
+				t.Fatalf("hooks %v: %v, %s", args, err, o.stdout)
+			}
+			return answer.Data.File, answer.Data.Note
+		}
+		told, ran := filepath.Join(l.root, "told"), filepath.Join(l.work, "ran")
+		file, note := hooks("install", k.name, "postToolUse", "cat >> "+told)
+		if file == "" {
+			unsupported(t, "refused: it has no hooks of its own")
+			return
+		}
+		before, err := os.ReadFile(file)
+		if err != nil || !strings.HasPrefix(file, l.work) {
+			t.Fatalf("installed in %s: %v", file, err)
+		}
+		deny := func() string {
+			file, _ := hooks("install", k.name, "preToolUse", "echo not today >&2; exit 1")
+			return file
+		}
+		denies := deny()
+		hooks("uninstall", k.name, "preToolUse")
+		if after, _ := os.ReadFile(file); string(after) != string(before) || denies != file && there(denies) {
+			t.Errorf("left in %s:\n%s\nwant\n%s", file, after, before)
+		}
+		if note != "" {
+			partly(t, "not called in a folder without trust: "+note)
+			return
+		}
+		deny()
+		l.script(touching(k, ran))
+		if out := l.agent(bare[k.name]...); there(ran) || there(told) {
+			t.Fatalf("the tool ran\n%s", out)
+		}
+		hooks("uninstall", k.name, "preToolUse")
+		l.script(touching(k, ran))
+		out := l.agent(bare[k.name]...)
+		b, err := os.ReadFile(told)
+		if err != nil || !there(ran) {
+			t.Fatalf("the tool ran: %v, the hook after it: %v\n%s", there(ran), err, out)
+		}
+		var call execution.HookCall
+		if err := json.Unmarshal(b, &call); err != nil || call.Agent != k.name || call.Event != execution.HookPostToolUse || !strings.Contains(string(call.Data.ToolInput), ran) {
+			t.Errorf("told %v: %s", err, b)
 		}
 	})
 }

@@ -26,6 +26,7 @@ func readHook(agent, event string, payload []byte, tool bool) (execution.HookCal
 		Last       string          `json:"last_assistant_message"`
 		Response   string          `json:"prompt_response"`
 
+		WorkingDir      string          `json:"working_dir"`
 		OtherSession    string          `json:"sessionId"`
 		OtherTranscript string          `json:"transcriptPath"`
 		OtherTool       string          `json:"toolName"`
@@ -48,5 +49,5 @@ func readHook(agent, event string, payload []byte, tool bool) (execution.HookCal
 	return execution.HookCall{Agent: agent, HookType: event, SessionID: cmp.Or(in.SessionID, in.OtherSession),
 		ToolCallID: cmp.Or(in.ToolCallID, in.ToolUseID), Raw: payload,
 		Data: execution.HookData{ToolName: in.ToolName, ToolInput: in.ToolInput, ToolOutput: in.ToolOutput, Prompt: in.Prompt,
-			Message: in.Message, Response: cmp.Or(in.Last, in.Response), Cwd: in.Cwd, TranscriptPath: cmp.Or(in.Transcript, in.OtherTranscript)}}, nil
+			Message: in.Message, Response: cmp.Or(in.Last, in.Response), Cwd: cmp.Or(in.Cwd, in.WorkingDir), TranscriptPath: cmp.Or(in.Transcript, in.OtherTranscript)}}, nil
 }

@@ -28,6 +28,8 @@ type HookTable struct {
 	Denial func(event, why string) map[string]any
 	// Modified returns the JSON that replaces a tool's input. If it is nil, the call is denied instead.
 	Modified func(input json.RawMessage) map[string]any
+	// Quiet agents take output of a permission for a failure of the command: none is printed.
+	Quiet bool
 	// Specific wraps what Denial and Modified return in the member hookSpecificOutput.
 	Specific bool
 }
@@ -84,7 +86,11 @@ func ToolHook[D Declares]() *cliagent.ToolHook {
 }
 
 func (t *Table) readHook(event string, payload []byte) (execution.HookCall, error) {
-	return readHook(t.Agent, event, payload, event == t.Hooks.Tool)
+	call, err := readHook(t.Agent, event, payload, event == t.Hooks.Tool)
+	if e, _ := settings.FindHook(t.Hooks.Events, event); e.Event == execution.HookUserPromptSubmit && call.Data.Prompt == "" {
+		call.Data.Prompt, call.Data.Message = call.Data.Message, ""
+	}
+	return call, err
 }
 
 // answerHook formats an answer. A decision that the agent's format cannot express is a denial.
@@ -96,6 +102,9 @@ func (t *Table) answerHook(event string, res execution.HookResult) settings.Hook
 			out = t.Hooks.Denial(event, res.Message)
 		}
 	case res.Decision != execution.HookModify || event != t.Hooks.Tool:
+		if t.Hooks.Quiet {
+			return settings.HookAnswer{}
+		}
 		return settings.HookAnswer{Stdout: res.Stdout}
 	case t.Hooks.Modified == nil:
 		res.Message = t.Agent + " cannot modify a tool's input, as a hook requested"
