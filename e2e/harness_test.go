@@ -23,6 +23,7 @@ import (
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	_ "github.com/drawbar/drawbar/adapter/all"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/modelserver"
 )
@@ -87,6 +88,12 @@ func serveEcho() {
 // can is what the agent declares.
 func (k kit) can(t *testing.T) execution.Capabilities {
 	t.Helper()
+	return k.entry(t).Adapter.Capabilities()
+}
+
+// entry is the agent in the catalog.
+func (k kit) entry(t *testing.T) catalog.Entry {
+	t.Helper()
 	c, err := drawbar.New(drawbar.Options{NoRecord: true})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +102,7 @@ func (k kit) can(t *testing.T) execution.Capabilities {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.Adapter.Capabilities()
+	return e
 }
 
 // refused runs what the agent does not declare: nothing may start.

@@ -13,24 +13,30 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // bare is the agent's own command for one prompt with everything allowed.
 var bare = map[string][]string{
-	"claude":  {"claude", "-p", "hi", "--dangerously-skip-permissions", "--output-format=stream-json", "--verbose"},
-	"codex":   {"codex", "exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "hi"},
-	"gemini":  {"gemini", "-p", "hi", "--yolo", "--skip-trust"},
-	"qwen":    {"qwen", "-p", "hi", "--yolo"},
-	"copilot": {"copilot", "-p", "hi", "--allow-all"},
-	"droid":   {"droid", "exec", "--skip-permissions-unsafe", "hi"},
-	"goose":   {"goose", "run", "-q", "--output-format", "stream-json", "--with-builtin", "developer", "-t", "hi"},
+	"claude":   {"claude", "-p", "hi", "--dangerously-skip-permissions", "--output-format=stream-json", "--verbose"},
+	"codex":    {"codex", "exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "hi"},
+	"gemini":   {"gemini", "-p", "hi", "--yolo", "--skip-trust"},
+	"qwen":     {"qwen", "-p", "hi", "--yolo"},
+	"copilot":  {"copilot", "-p", "hi", "--allow-all"},
+	"droid":    {"droid", "exec", "--skip-permissions-unsafe", "hi"},
+	"opencode": {"opencode", "run", "--format", "json", "hi"},
+	"goose":    {"goose", "run", "-q", "--output-format", "stream-json", "--with-builtin", "developer", "-t", "hi"},
 }
 
 // agent runs the agent's own command in the lab.
 func (l *lab) agent(args ...string) string {
 	l.t.Helper()
+	if args[0] == "opencode" { // it tries for a minute to install the types of plugins
+		l.env["npm_config_fetch_retries"], l.env["npm_config_fetch_timeout"] = "0", "5000"
+	}
 	o := l.program(filepath.Join(programs, args[0]), args[1:]...)
 	l.t.Logf("%s: exit code %d", strings.Join(args, " "), o.code)
 	return o.stdout + o.stderr
@@ -162,6 +168,50 @@ func TestNativeHook(t *testing.T) {
 			t.Fatalf("the tool did not run without the hook: the proof above proves nothing\n%s", out)
 		}
 	})
+}
+
+// What a hook of the agent's own gives a tool as its input is what runs; where that is not possible, nothing does.
+func TestNativeHookModifies(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"placeholder"}]}`)
+		ran, other := filepath.Join(l.work, "ran"), filepath.Join(l.work, "other")
+		var call struct{ Input json.RawMessage }
+		input := strings.Replace(k.shell("touch "+shellQuote(other)), `"cmd"`, `"command"`, 1) // as codex's hooks get it
+		if err := json.Unmarshal([]byte(input), &call); err != nil {
+			t.Fatal(err)
+		}
+		answer := filepath.Join(l.root, "answer")
+		if err := os.WriteFile(answer, fmt.Appendf(nil, `{"decision":"modify","modifiedInput":%s}`, call.Input), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l.script(touching(k, ran))
+		if o := l.command("hooks", "install", k.name, "preToolUse", "cat "+answer, "--trust"); strings.Contains(o.stderr, "has no hooks of its own") {
+			unsupported(t, "refused: it has no hooks of its own")
+			return
+		} else if o.code != 0 {
+			t.Fatalf("install: %s", o.stderr)
+		}
+		out := l.agent(bare[k.name]...)
+		if !there(other) {
+			partly(t, "a hook cannot give a tool another input: the call is denied")
+		}
+		if there(ran) || there(other) != modifies(t, k) {
+			t.Errorf("the original ran: %v, the other: %v\n%s", there(ran), there(other), out)
+		}
+	})
+}
+
+// modifies reports whether an agent's own hooks can give a tool another input.
+func modifies(t *testing.T, k kit) bool {
+	t.Helper()
+	n, ok := adapter.As[adapter.NativeHooks](k.entry(t).Adapter)
+	if !ok {
+		return false
+	}
+	e, _ := settings.FindHook(n.Hooks(), string(execution.HookPreToolUse))
+	modify := execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage(`{}`)}
+	deny := execution.HookResult{Decision: execution.HookDeny, Message: n.AnswerHook(e.Name, modify).Stderr}
+	return n.AnswerHook(e.Name, modify) != n.AnswerHook(e.Name, deny)
 }
 
 // The hooks of a project deny and are told what ran, where the agent asks for no more; "uninstall" leaves what was there before.

@@ -184,6 +184,12 @@ func TestPlaceHook(t *testing.T) {
 	if filepath.ToSlash(p.File) != "/w/.px/h/hooks.json" || p.Within != "/w" || p.Note != "trusted" || p.Group != "Before run" || strings.Join(p.Path, ".") != "hooks.Before" {
 		t.Errorf("%+v", p)
 	}
+	programs := *declares.Hooks
+	programs.File, programs.Program = "h/x-*.js", func(e settings.Hook, command string) string { return e.Name + ": " + command }
+	if p := (&Table{Hooks: &programs, Project: ".px"}).placeHook(host(nil, nil), settings.Project, "/w", "Before", "run"); filepath.ToSlash(p.File) != "/w/.px/h/x-Before.js" ||
+		p.Program != "Before: run" || p.Group != nil || p.Path != nil {
+		t.Errorf("%+v", p)
+	}
 	if p = (Of[table]{}).PlaceHook(host(nil, nil), settings.Global, "/w", "Odd", "run"); filepath.ToSlash(p.File) != "/home/ann/.x/h/hooks.json" || p.Within != "" || p.Note != "" || p.Group != "Odd run" {
 		t.Errorf("%+v", p)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -15,10 +16,12 @@ import (
 type HookTable struct {
 	Events []settings.Hook
 	Tool   string // the event before a tool call
-	File   string // file of the commands, below the settings folder
+	File   string // file of the commands, below the settings folder; * stands for the event
 	Format string // of the file
 	Base   []settings.HookMember
 	Note   string // condition for the commands of a project
+	// Program returns the content of the file for a command, for an agent that runs files instead. It contains settings.HookSignature.
+	Program func(e settings.Hook, command string) string
 	// Group returns the list element that the file expects for a command.
 	Group func(e settings.Hook, command string) any
 	// Finish completes a place for an agent that needs more than a group. Optional.
@@ -54,14 +57,21 @@ func (HooksOf[D]) AnswerHook(event string, res execution.HookResult) settings.Ho
 
 // PlaceHook returns where the agent reads a hook.
 func (HooksOf[D]) PlaceHook(h adapter.Host, scope settings.Scope, dir, event, command string) settings.HookPlace {
-	t := of[D]()
+	return of[D]().placeHook(h, scope, dir, event, command)
+}
+
+func (t *Table) placeHook(h adapter.Host, scope settings.Scope, dir, event, command string) settings.HookPlace {
 	e, ok := settings.FindHook(t.Hooks.Events, event)
 	if !ok {
 		e.Name = event
 	}
 	at, within := t.settingsDir(h, scope, dir)
-	p := settings.HookPlace{File: filepath.Join(at, filepath.FromSlash(t.Hooks.File)), Within: within, Format: t.Hooks.Format,
-		Path: []string{"hooks", event}, Group: t.Hooks.Group(e, command), Base: t.Hooks.Base}
+	p := settings.HookPlace{File: filepath.Join(at, filepath.FromSlash(strings.Replace(t.Hooks.File, "*", event, 1))), Within: within}
+	if t.Hooks.Program != nil {
+		p.Program = t.Hooks.Program(e, command)
+	} else {
+		p.Format, p.Path, p.Group, p.Base = t.Hooks.Format, []string{"hooks", event}, t.Hooks.Group(e, command), t.Hooks.Base
+	}
 	if within != "" {
 		p.Note = t.Hooks.Note
 	}
