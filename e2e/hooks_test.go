@@ -28,14 +28,18 @@ var bare = map[string][]string{
 	"copilot":  {"copilot", "-p", "hi", "--allow-all"},
 	"droid":    {"droid", "exec", "--skip-permissions-unsafe", "hi"},
 	"opencode": {"opencode", "run", "--format", "json", "hi"},
+	"cline":    {"cline", "--json", "say hi"},
 	"goose":    {"goose", "run", "-q", "--output-format", "stream-json", "--with-builtin", "developer", "-t", "hi"},
 }
 
 // agent runs the agent's own command in the lab.
 func (l *lab) agent(args ...string) string {
 	l.t.Helper()
-	if args[0] == "opencode" { // it tries for a minute to install the types of plugins
+	switch args[0] {
+	case "opencode": // it tries for a minute to install the types of plugins
 		l.env["npm_config_fetch_retries"], l.env["npm_config_fetch_timeout"] = "0", "5000"
+	case "cline": // it leaves a daemon running
+		l.env["CLINE_SESSION_BACKEND_MODE"] = "local"
 	}
 	o := l.program(filepath.Join(programs, args[0]), args[1:]...)
 	l.t.Logf("%s: exit code %d", strings.Join(args, " "), o.code)

@@ -3,6 +3,8 @@ package declared
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -27,6 +29,8 @@ type HookTable struct {
 	// Finish completes a place for an agent that needs more than a group. Optional.
 	Finish func(h adapter.Host, p *settings.HookPlace, event, command string)
 
+	// Read parses an input that has another form than those of most agents: nil for those. Agent, event and input are set afterwards.
+	Read func(payload []byte) (execution.HookCall, error)
 	// Denial returns the JSON of a denial. If it is nil or returns nil, the command exits with code 2.
 	Denial func(event, why string) map[string]any
 	// Modified returns the JSON that replaces a tool's input. If it is nil, the call is denied instead.
@@ -96,11 +100,22 @@ func ToolHook[D Declares]() *cliagent.ToolHook {
 }
 
 func (t *Table) readHook(event string, payload []byte) (execution.HookCall, error) {
-	call, err := readHook(t.Agent, event, payload, event == t.Hooks.Tool)
+	read := t.Hooks.Read
+	if read == nil {
+		read = readHook
+	}
+	call, err := read(payload)
+	if err == nil && event == t.Hooks.Tool && call.Data.ToolName == "" {
+		err = errors.New("no tool is named")
+	}
+	if err != nil {
+		return execution.HookCall{}, fmt.Errorf("parse the input of %s to %s: %v", t.Agent, event, err)
+	}
+	call.Agent, call.HookType, call.Raw = t.Agent, event, payload
 	if e, _ := settings.FindHook(t.Hooks.Events, event); e.Event == execution.HookUserPromptSubmit && call.Data.Prompt == "" {
 		call.Data.Prompt, call.Data.Message = call.Data.Message, ""
 	}
-	return call, err
+	return call, nil
 }
 
 // answerHook formats an answer. A decision that the agent's format cannot express is a denial.
