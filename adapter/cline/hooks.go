@@ -12,8 +12,9 @@ import (
 
 const preToolUse = "PreToolUse"
 
-// hooks are the events at which Cline runs files, each named for its event and with one of several extensions: Drawbar's
-// stand beside those of the user. Cline ignores exit codes and runs the tool after 120 s, so the file denies before that.
+// hooks are the events at which Cline runs files. Each is named for its event and has one of several extensions, so
+// Drawbar's stand beside those of the user. Cline ignores exit codes and runs the tool after 120 s, so the file denies
+// before that.
 var hooks = declared.HookTable{
 	Tool: preToolUse, File: "hooks/*.bash", Quiet: true, Read: readHook,
 	Program: func(e settings.Hook, command string) string {

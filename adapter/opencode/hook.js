@@ -21,7 +21,10 @@ export const DrawbarHook = async ({ directory }) => {
       child.stderr.setEncoding("utf8").on("data", (text) => (why += text));
       child.stdin.on("error", () => {}); // the command need not read its input
       child.on("error", reject);
-      child.on("close", (code) => (code === 0 ? resolve(answer.trim()) : reject(new Error(why.trim() || "denied by a hook"))));
+      child.on("close", (code) => {
+        if (code === 0) resolve(answer.trim());
+        else reject(new Error(why.trim() || "denied by a hook"));
+      });
       child.stdin.end(payload(session, fields));
     });
 
@@ -39,7 +42,8 @@ export const DrawbarHook = async ({ directory }) => {
     case "tool.execute.after":
       return {
         [event]: async ({ tool, sessionID, callID, args }, { output }) => {
-          await ask(sessionID, { tool_name: tool, tool_call_id: callID, tool_input: args, tool_response: output }).catch(() => {});
+          const call = { tool_name: tool, tool_call_id: callID, tool_input: args, tool_response: output };
+          await ask(sessionID, call).catch(() => {});
         },
       };
     case "chat.message":

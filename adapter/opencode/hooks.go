@@ -1,9 +1,9 @@
 package opencode
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
+	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/execution"
@@ -13,7 +13,7 @@ import (
 // hookPlugin is the plugin that calls a command at an event: OpenCode itself calls none.
 //
 //go:embed hook.js
-var hookPlugin []byte
+var hookPlugin string
 
 const beforeTool = "tool.execute.before"
 
@@ -21,8 +21,10 @@ const beforeTool = "tool.execute.before"
 var hooks = declared.HookTable{
 	Tool: beforeTool, File: "plugin/drawbar-*.js", Quiet: true,
 	Program: func(e settings.Hook, command string) string {
-		text := bytes.Replace(hookPlugin, []byte(`const event = "";`), []byte("const event = "+string(encode(e.Name))+";"), 1)
-		return string(bytes.Replace(text, []byte(`const command = "";`), []byte("const command = "+string(encode(command))+";"), 1))
+		constant := func(text, name, value string) string {
+			return strings.Replace(text, "const "+name+` = "";`, "const "+name+" = "+string(encode(value))+";", 1)
+		}
+		return constant(constant(hookPlugin, "event", e.Name), "command", command)
 	},
 	Modified: func(input json.RawMessage) map[string]any { return map[string]any{"args": input} },
 	Events: []settings.Hook{
