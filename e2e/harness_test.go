@@ -23,6 +23,7 @@ import (
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	_ "github.com/drawbar/drawbar/adapter/all"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/modelserver"
 )
@@ -87,6 +88,12 @@ func serveEcho() {
 // can is what the agent declares.
 func (k kit) can(t *testing.T) execution.Capabilities {
 	t.Helper()
+	return k.entry(t).Adapter.Capabilities()
+}
+
+// entry is the agent in the catalog.
+func (k kit) entry(t *testing.T) catalog.Entry {
+	t.Helper()
 	c, err := drawbar.New(drawbar.Options{NoRecord: true})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +102,7 @@ func (k kit) can(t *testing.T) execution.Capabilities {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.Adapter.Capabilities()
+	return e
 }
 
 // refused runs what the agent does not declare: nothing may start.
@@ -125,7 +132,7 @@ var (
 	smoke = map[string]bool{"TestPlain": true, "TestToolWritesFile": true, "TestPermissionDeniedWithoutPerson": true,
 		"TestResumeForkAndUnknownSession": true, "TestMCPServer": true, "TestUnauthorized": true, "TestSeveralTurns": true,
 		"TestPermissionAllowAndDeny": true, "TestAbortWhileToolRuns": true, "TestNestedAgent": true, "TestHostInsideAgent": true, "TestConfigServersWrittenByDrawbar": true,
-		"TestSessions": true, "TestNativeHook": true, "TestACPPlain": true, "TestACPPermission": true, "TestCosts": true, "TestGuessedCost": true, "TestCostOfAStoppedRun": true,
+		"TestSessions": true, "TestNativeHook": true, "TestNativeHooksOfAProject": true, "TestACPPlain": true, "TestACPPermission": true, "TestCosts": true, "TestGuessedCost": true, "TestCostOfAStoppedRun": true,
 		"TestQuestionsOnATerminal": true, "TestInterruptKeepsTheConversation": true, "TestSessionsInADatabase": true,
 		"TestOpenClaw": true, "TestOpenClawFails": true, "TestOpenClawAsks": true,
 		"TestMCPServersOfOthers": true, "TestMCPRuntimeWithServersOfOthers": true}

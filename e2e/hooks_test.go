@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,23 +13,34 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 // bare is the agent's own command for one prompt with everything allowed.
 var bare = map[string][]string{
-	"claude":  {"claude", "-p", "hi", "--dangerously-skip-permissions", "--output-format=stream-json", "--verbose"},
-	"codex":   {"codex", "exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "hi"},
-	"gemini":  {"gemini", "-p", "hi", "--yolo", "--skip-trust"},
-	"qwen":    {"qwen", "-p", "hi", "--yolo"},
-	"copilot": {"copilot", "-p", "hi", "--allow-all"},
-	"droid":   {"droid", "exec", "--skip-permissions-unsafe", "hi"},
+	"claude":   {"claude", "-p", "hi", "--dangerously-skip-permissions", "--output-format=stream-json", "--verbose"},
+	"codex":    {"codex", "exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "hi"},
+	"gemini":   {"gemini", "-p", "hi", "--yolo", "--skip-trust"},
+	"qwen":     {"qwen", "-p", "hi", "--yolo"},
+	"copilot":  {"copilot", "-p", "hi", "--allow-all"},
+	"droid":    {"droid", "exec", "--skip-permissions-unsafe", "hi"},
+	"opencode": {"opencode", "run", "--format", "json", "hi"},
+	"cline":    {"cline", "--json", "say hi"},
+	"goose":    {"goose", "run", "-q", "--output-format", "stream-json", "--with-builtin", "developer", "-t", "hi"},
 }
 
 // agent runs the agent's own command in the lab.
 func (l *lab) agent(args ...string) string {
 	l.t.Helper()
+	switch args[0] {
+	case "opencode": // it tries for a minute to install the types of plugins
+		l.env["npm_config_fetch_retries"], l.env["npm_config_fetch_timeout"] = "0", "5000"
+	case "cline": // it leaves a daemon running
+		l.env["CLINE_SESSION_BACKEND_MODE"] = "local"
+	}
 	o := l.program(filepath.Join(programs, args[0]), args[1:]...)
 	l.t.Logf("%s: exit code %d", strings.Join(args, " "), o.code)
 	return o.stdout + o.stderr
@@ -158,6 +170,105 @@ func TestNativeHook(t *testing.T) {
 		l.script(touching(k, ran))
 		if out := l.agent(bare[k.name]...); !there(ran) {
 			t.Fatalf("the tool did not run without the hook: the proof above proves nothing\n%s", out)
+		}
+	})
+}
+
+// What a hook of the agent's own gives a tool as its input is what runs; where that is not possible, nothing does.
+func TestNativeHookModifies(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"placeholder"}]}`)
+		ran, other := filepath.Join(l.work, "ran"), filepath.Join(l.work, "other")
+		var call struct{ Input json.RawMessage }
+		input := strings.Replace(k.shell("touch "+shellQuote(other)), `"cmd"`, `"command"`, 1) // as codex's hooks get it
+		if err := json.Unmarshal([]byte(input), &call); err != nil {
+			t.Fatal(err)
+		}
+		answer := filepath.Join(l.root, "answer")
+		if err := os.WriteFile(answer, fmt.Appendf(nil, `{"decision":"modify","modifiedInput":%s}`, call.Input), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l.script(touching(k, ran))
+		if o := l.command("hooks", "install", k.name, "preToolUse", "cat "+answer, "--trust"); strings.Contains(o.stderr, "has no hooks of its own") {
+			unsupported(t, "refused: it has no hooks of its own")
+			return
+		} else if o.code != 0 {
+			t.Fatalf("install: %s", o.stderr)
+		}
+		out := l.agent(bare[k.name]...)
+		if !there(other) {
+			partly(t, "a hook cannot give a tool another input: the call is denied")
+		}
+		if there(ran) || there(other) != modifies(t, k) {
+			t.Errorf("the original ran: %v, the other: %v\n%s", there(ran), there(other), out)
+		}
+	})
+}
+
+// modifies reports whether an agent's own hooks can give a tool another input.
+func modifies(t *testing.T, k kit) bool {
+	t.Helper()
+	n, ok := adapter.As[adapter.NativeHooks](k.entry(t).Adapter)
+	if !ok {
+		return false
+	}
+	e, _ := settings.FindHook(n.Hooks(), string(execution.HookPreToolUse))
+	modify := execution.HookResult{Decision: execution.HookModify, ModifiedInput: json.RawMessage(`{}`)}
+	deny := execution.HookResult{Decision: execution.HookDeny, Message: n.AnswerHook(e.Name, modify).Stderr}
+	return n.AnswerHook(e.Name, modify) != n.AnswerHook(e.Name, deny)
+}
+
+// The hooks of a project deny and are told what ran, where the agent asks for no more; "uninstall" leaves what was there before.
+func TestNativeHooksOfAProject(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"placeholder"}]}`)
+		hooks := func(args ...string) (file, note string) {
+			t.Helper()
+			o := l.command(append(append([]string{"hooks"}, args...), "--scope", "project", "--json")...)
+			var answer struct{ Data struct{ File, Note string } }
+			if err := json.Unmarshal([]byte(o.stdout), &answer); o.code != 0 && !strings.Contains(o.stdout, "has no hooks of its own") || err != nil {
+				t.Fatalf("hooks %v: %v, %s", args, err, o.stdout)
+			}
+			return answer.Data.File, answer.Data.Note
+		}
+		told, ran := filepath.Join(l.root, "told"), filepath.Join(l.work, "ran")
+		file, note := hooks("install", k.name, "postToolUse", "cat >> "+told)
+		if file == "" {
+			unsupported(t, "refused: it has no hooks of its own")
+			return
+		}
+		before, err := os.ReadFile(file)
+		if err != nil || !strings.HasPrefix(file, l.work) {
+			t.Fatalf("installed in %s: %v", file, err)
+		}
+		deny := func() string {
+			file, _ := hooks("install", k.name, "preToolUse", "echo not today >&2; exit 1")
+			return file
+		}
+		denies := deny()
+		hooks("uninstall", k.name, "preToolUse")
+		if after, _ := os.ReadFile(file); string(after) != string(before) || denies != file && there(denies) {
+			t.Errorf("left in %s:\n%s\nwant\n%s", file, after, before)
+		}
+		if note != "" {
+			partly(t, "not called in a folder without trust: "+note)
+			return
+		}
+		deny()
+		l.script(touching(k, ran))
+		if out := l.agent(bare[k.name]...); there(ran) || there(told) {
+			t.Fatalf("the tool ran\n%s", out)
+		}
+		hooks("uninstall", k.name, "preToolUse")
+		l.script(touching(k, ran))
+		out := l.agent(bare[k.name]...)
+		b, err := os.ReadFile(told)
+		if err != nil || !there(ran) {
+			t.Fatalf("the tool ran: %v, the hook after it: %v\n%s", there(ran), err, out)
+		}
+		var call execution.HookCall
+		if err := json.Unmarshal(b, &call); err != nil || call.Agent != k.name || call.Event != execution.HookPostToolUse || !strings.Contains(string(call.Data.ToolInput), ran) {
+			t.Errorf("told %v: %s", err, b)
 		}
 	})
 }

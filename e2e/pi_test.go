@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -41,6 +42,16 @@ func TestOmpReports(t *testing.T) {
 			o.want(t, execution.StatusFailed, execution.CodeTimeout, execution.ExitTimeout)
 			if r := bodies[execution.Retry](o); len(r) == 0 || r[0].Code != execution.CodeProvider || o.result.Retries != len(r) {
 				t.Errorf("retries %+v, counted %d", r, o.result.Retries)
+			}
+		})
+		t.Run("the calls of sub-agents are no turns", func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[{"name":"task","input":{"name":"Looker","task":"look around"}}]},
+				{"tools":[%s],"repeat":true}]}`, k.shell("sleep 0.5")))
+			o := l.run("--approve", "yolo", "--max-turns", "4", "go")
+			o.want(t, execution.StatusDeferred, "", 1)
+			if n := len(bodies[execution.ToolCallReady](o)); n != 4 || o.result.ExitReason != execution.ExitTurnLimit {
+				t.Errorf("%s after %d calls of tools, want 4", o.result.ExitReason, n)
 			}
 		})
 		t.Run("sub-agents", func(t *testing.T) {

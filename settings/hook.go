@@ -44,7 +44,7 @@ type HookAnswer struct {
 	ExitCode int
 }
 
-// HookPlace is how a command is registered: a group appended to a list in a file.
+// HookPlace is how a command is registered: a group appended to a list in a file, or a file of its own.
 type HookPlace struct {
 	File   string   // absolute
 	Within string   // the project that must contain the file; empty for the user's own
@@ -52,11 +52,17 @@ type HookPlace struct {
 	Path   []string // path of the list
 	Group  any      // the list element that the agent expects
 	Base   []HookMember
+	// Program is the content of a file that calls the command, for an agent that runs files. It contains HookSignature.
+	// Format, Path, Group and Base are empty then.
+	Program string `json:",omitempty"`
 	// Review is how the agent records that somebody reviewed the command, which it requires before calling it;
 	// nil for an agent that calls every registered command.
 	Review *HookReview
 	Note   string // other conditions for the agent to call the command
 }
+
+// HookSignature distinguishes a Program of Drawbar's from a file that Drawbar leaves alone.
+const HookSignature = "Written by drawbar hooks install; removed by drawbar hooks uninstall."
 
 // HookMember is a required top-level member of a file.
 type HookMember struct {

@@ -64,3 +64,5 @@ func TestSessionCases(t *testing.T) {
 			}},
 	})
 }
+
+func FuzzHooks(f *testing.F) { adaptertest.FuzzHooks(f, Adapter{}) }

@@ -34,6 +34,7 @@ type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
 	declared.SkillsOf[declares]
+	declared.HooksOf[declares]
 	declared.LoginsOf[declares]
 }
 
@@ -59,6 +60,7 @@ func (declares) Table() *declared.Table { return &table }
 var table = declared.Table{
 	Agent: name, Command: name, Home: home, Project: ".cline",
 	Skills: declared.Folders{Suffix: ".md", Also: []string{".agents"}},
+	Hooks:  &hooks,
 	Login: &declared.LoginTable{
 		Variables: []declared.Variable{{Name: "CLINE_API_KEY", Method: "api_key"}},
 		Stored:    declared.StoredIn(declared.Dir{Default: ".cline/data", Variable: "CLINE_DATA_DIR"}, loginHint, loginFiles...),
@@ -86,7 +88,8 @@ func described() acpagent.Agent {
 		Login: acpagent.Login{Provider: "Cline", Command: "cline auth", Variables: []adapter.AuthVariable{{Name: "CLINE_API_KEY", Description: "API key of the Cline account"}}},
 		Notes: []string{"over ACP it uses a Cline account or a ChatGPT subscription; another provider that its settings name is ignored",
 			"it states no tokens and no prices over ACP; those of a run are read from the session's files",
-			"it starts no MCP servers of a run over ACP, but those of its settings"},
+			"it starts no MCP servers of a run over ACP, but those of its settings",
+			"a hook of its own that denies a tool call ends the turn; its model does not learn why"},
 		Quirks: func(s *acpagent.Spec) {
 			s.Spawn, s.ToolName, s.FailedCall, s.Shell = spawn, acpagent.TitleWord, failedCall, shellOf
 		},

@@ -38,6 +38,7 @@ type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
 	declared.SkillsOf[declares]
+	declared.HooksOf[declares]
 	declared.LoginsOf[declares]
 }
 
@@ -54,7 +55,7 @@ func (declares) Table() *declared.Table { return &table }
 var (
 	// home is where goose keeps its settings.
 	home  = declared.Dir{Default: ".config/goose", Variable: "XDG_CONFIG_HOME", Below: "goose"}
-	table = declared.Table{Agent: name, Command: "goose", Home: home, Project: ".goose", Model: configuredModel, Login: &login,
+	table = declared.Table{Agent: name, Command: "goose", Home: home, Project: ".goose", Model: configuredModel, Login: &login, Hooks: &hooks,
 		Skills: declared.Folders{Suffix: ".md", Also: []string{".claude", ".agents"}}}
 )
 

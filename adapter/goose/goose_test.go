@@ -82,3 +82,5 @@ func TestTools(t *testing.T) {
 		t.Errorf("the kind of a shell's call is %q", got)
 	}
 }
+
+func FuzzHooks(f *testing.F) { adaptertest.FuzzHooks(f, Adapter{}) }

@@ -82,7 +82,7 @@ func described() acpagent.Agent {
 			"it tries a failed request again for half a minute without a sign of it; later retries are shown"},
 		Login: acpagent.Login{Command: name},
 		Limits: func(c *execution.Capabilities) {
-			c.Agent.CanFork, c.Agent.Thinking, c.Agent.CostReported = true, true, true
+			c.Agent.CanFork, c.Agent.Thinking, c.Agent.CostReported, c.Agent.MaxTurns = true, true, true, true
 			c.Agent.ThinkingEfforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh}
 			c.Agent.SubagentDispatch = true
 			c.Agent.Plugins, c.Agent.PluginFormats = true, []string{settings.PluginPackage}
@@ -95,7 +95,7 @@ func described() acpagent.Agent {
 			}
 		},
 		Quirks: func(s *acpagent.Spec) {
-			s.Spawn, s.InstructionsInArgs, s.ToolName, s.MCPTool, s.Shell, s.Report = spawn, true, toolName, mcpTool, shellOf, reportOf
+			s.Spawn, s.InstructionsInArgs, s.ToolName, s.MCPTool, s.Shell, s.Report, s.TurnLimit = spawn, true, toolName, mcpTool, shellOf, reportOf, true
 			s.Blobs, s.InlineTexts = acpagent.NoBlobs, true // other content becomes its name
 		},
 	}
@@ -111,7 +111,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if mode == execution.ApprovalPrompt && !l.Request.Run.Interactive { // nobody is there to be asked
 		mode = execution.ApprovalDeny
 	}
-	args := []string{"acp", "--approval-mode", approvals[mode], "--extension", l.File("report.js", reporter)}
+	args := []string{"acp", "--approval-mode", approvals[mode], "--extension", l.File("report.js", extension(l.Request.Run.MaxTurns))}
 	replace, added := cliagent.Instructions(l.Request)
 	if replace != "" {
 		args = append(args, "--system-prompt", l.File("system-prompt.md", []byte(replace)))

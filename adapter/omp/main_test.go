@@ -3,6 +3,9 @@ package omp
 import (
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -37,6 +40,13 @@ func TestMain(m *testing.M) {
 				}
 				return acptest.Fields{"usage": acptest.Fields{"inputTokens": 100 * calls, "outputTokens": 20 * calls, "totalTokens": 120 * calls}}
 			},
+			Cut: func(calls int) bool {
+				cut := calls == turnLimit()
+				if cut {
+					fmt.Fprintln(os.Stderr, `drawbar:{"limit":true}`)
+				}
+				return cut
+			},
 			Call: func(update acptest.Fields) {
 				if title, _ := update["title"].(string); strings.HasPrefix(title, "echo (") {
 					update["title"] = "mcp__" + strings.TrimSuffix(strings.TrimPrefix(title, "echo ("), " MCP Server)") + "_echo"
@@ -45,4 +55,22 @@ func TestMain(m *testing.M) {
 		os.Exit(a.Serve())
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// turnLimit returns the limit of model calls in the extension that the fake agent is started with.
+func turnLimit() int {
+	i := slices.Index(os.Args, "--extension")
+	if i < 0 || i+1 == len(os.Args) {
+		return 0
+	}
+	text, err := os.ReadFile(os.Args[i+1])
+	found := regexp.MustCompile(`(?m)^const limit = (\d+);`).FindSubmatch(text)
+	if err != nil || found == nil {
+		os.Exit(2)
+	}
+	n, err := strconv.Atoi(string(found[1]))
+	if err != nil {
+		os.Exit(2)
+	}
+	return n
 }

@@ -22,6 +22,7 @@ func TestReports(t *testing.T) {
 			Usage: execution.Usage{Input: 5, Output: 2, Cached: 1}.WithTotal(), USD: 0.25},
 		`drawbar:{"ended":true,"usage":{"input":0},"failed":"401 bad key"}`: {Ended: true, Failed: execution.CodeAuth, Message: "401 bad key"},
 		`drawbar:{"failed":"the retries are used up"}`:                      {Failed: execution.CodeProvider, Message: "the retries are used up"},
+		`drawbar:{"session":"s","limit":true}`:                              {Session: "s", Limit: true},
 		`drawbar:{"retry":"429 slow down"}`:                                 {Retry: execution.CodeRateLimited, Message: "429 slow down"},
 	} {
 		if got, ok := reportOf([]byte(line)); !ok || got != want {

@@ -39,6 +39,7 @@ type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
 	declared.SkillsOf[declares]
+	declared.HooksOf[declares]
 	declared.LoginsOf[declares]
 	declared.ModelsOf[declares]
 }
@@ -56,7 +57,7 @@ func (declares) Table() *declared.Table { return &table }
 var (
 	// home is where OpenCode keeps its settings.
 	home  = declared.Dir{Default: ".config/opencode", Variable: "XDG_CONFIG_HOME", Below: "opencode"}
-	table = declared.Table{Agent: name, Command: "opencode", Home: home, Project: ".opencode", Model: configuredModel, Models: &models, Login: &login,
+	table = declared.Table{Agent: name, Command: "opencode", Home: home, Project: ".opencode", Model: configuredModel, Models: &models, Login: &login, Hooks: &hooks,
 		Skills: declared.Folders{Suffix: ".md", Also: []string{".claude", ".agents"}}}
 )
 

@@ -152,3 +152,5 @@ func TestShapes(t *testing.T) {
 }
 
 func FuzzModels(f *testing.F) { adaptertest.FuzzModels(f, Adapter{}) }
+
+func FuzzHooks(f *testing.F) { adaptertest.FuzzHooks(f, Adapter{}) }

@@ -23,7 +23,7 @@ var limits = map[string]string{
 
 // end emits the failure and the end of the turn.
 func (o *turnOutcome) end(spec Spec, agent abilities, index int, s *cliagent.Sink) {
-	if o.Reason == execution.TurnLimitReached {
+	if o.Reason == execution.TurnLimitReached && limits[o.stop] != "" {
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: spec.Name + ": " + limits[o.stop]})
 	}
 	if o.Failure != nil && o.Failure.Code == execution.CodeAuth {
@@ -45,7 +45,7 @@ func (o *turnOutcome) fill(res *execution.Result) {
 		res.Metadata["stopReason"] = o.stop
 	}
 	o.Fill(res)
-	if o.stop == stopRequests && o.Reason == execution.TurnLimitReached {
+	if o.stop != stopTokens && o.Reason == execution.TurnLimitReached {
 		res.ExitReason = execution.ExitTurnLimit
 	}
 }

@@ -230,6 +230,8 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 		s.Fail(e)
 	case p.vague != nil:
 		p.turnFailed(p.vague, s)
+	case p.unasked != nil:
+		p.endUnasked(s)
 	case p.behindDue && p.running && !p.cancelled:
 		p.behindRun, p.behindDue = false, false // reported once
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: p.spec.Name + " has answered and may be waiting for a command that still runs; interrupt the run, or give it a --timeout"})

@@ -18,6 +18,7 @@ type Report struct {
 	Ended   bool                // the call ended
 	Failed  execution.ErrorCode // it failed
 	Retry   execution.ErrorCode // it failed and is tried again
+	Limit   bool                // it was the last one of the request's turn limit, see Spec.TurnLimit
 	Lost    bool                // it was cut off, and nothing is known of what it used
 	Message string              // why
 	Notice  string              // what a person should know besides
@@ -35,12 +36,19 @@ func Reported[F any](line []byte, shape *jsonscan.Shape[F]) (f F, ok bool) {
 // reportWait is how long an agent that answers a prompt with an error has to report why.
 const reportWait = 500 * time.Millisecond
 
+// limitWait is how long a turn that the agent cancelled waits for the report that its limit was reached, which was
+// written before the reply.
+const limitWait = 10 * time.Second
+
 // reports is what was reported. Standard error is read beside the conversation, so a report may come after the reply to
 // the prompt: once there is one, usage and prices are counted from reports alone.
 type reports struct {
 	reporting bool
 	fault     *failure // of the last call that ended
 	vague     *failure // error reply to the running prompt, whose report may follow
+
+	limited bool         // the turn limit was reached
+	unasked *turnOutcome // of the running prompt, which the agent cancelled: the report of the limit may follow
 }
 
 // report handles a line of standard error. It returns false if it is not a report.
@@ -67,6 +75,9 @@ func (p *parser) report(line []byte, s *cliagent.Sink) bool {
 		return true
 	}
 	switch {
+	case r.Limit:
+		p.limited = true
+		p.endUnasked(s)
 	case r.Retry != "":
 		p.fault = nil
 		p.retries++
@@ -80,6 +91,23 @@ func (p *parser) report(line []byte, s *cliagent.Sink) bool {
 		p.fault = nil
 	}
 	return true
+}
+
+// endUnasked ends a turn that the agent cancelled without being asked to. If that was because of the turn limit, nothing follows.
+func (p *parser) endUnasked(s *cliagent.Sink) {
+	out := p.unasked
+	if out == nil {
+		return
+	}
+	p.unasked = nil
+	if p.limited {
+		out.Reason = execution.TurnLimitReached
+		s.Emit(execution.TurnLimit{MaxTurns: p.req.Run.MaxTurns})
+		p.dropQueue("the turn limit was reached", s)
+		p.ended = true
+	}
+	p.finishTurn(out, s)
+	p.goOn(s)
 }
 
 // Noise reports whether a line of standard error is a report, which is not part of a failure's text.

@@ -134,3 +134,78 @@ func TestUnexplainedFailure(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnLimit: a turn that the agent cancels by itself reached the limit if an extension says so, before the reply or after it; then
+// nothing follows. Any other cancelled turn was interrupted.
+func TestTurnLimit(t *testing.T) {
+	t.Parallel()
+	const cancelled = `{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}`
+	limit := Report{Session: "s", Limit: true}
+	for _, tc := range []struct {
+		name  string
+		max   int
+		lines []any
+		want  execution.TurnEndReason
+	}{
+		{"reported before the reply", 2, []any{limit, cancelled}, execution.TurnLimitReached},
+		{"reported after the reply", 2, []any{cancelled, limit}, execution.TurnLimitReached},
+		{"not reported", 2, []any{cancelled, "alarm"}, execution.TurnInterrupted},
+		{"of a sub-agent", 2, []any{Report{Session: "sub", Limit: true}, cancelled, "alarm"}, execution.TurnInterrupted},
+		{"interrupted", 2, []any{"interrupt", cancelled}, execution.TurnInterrupted},
+		{"interrupted after the reply", 2, []any{cancelled, "interrupt"}, execution.TurnInterrupted},
+		{"without a limit", 0, []any{cancelled}, execution.TurnInterrupted},
+		{"ends by itself", 2, []any{strings.Replace(cancelled, "cancelled", "end_turn", 1)}, execution.TurnCompleted},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var reported Report
+			spec := Spec{Name: "fake", TurnLimit: true, Report: func(line []byte) (Report, bool) { return reported, string(line) == "!" }}
+			req := execution.Request{Message: execution.Message{Text: "hi"}}
+			req.Run.MaxTurns, req.Run.Interactive = tc.max, true
+			p, s := spec.NewParser(req), cliagent.NewSink(false)
+			p.Open(s)
+			for _, line := range []string{`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}`, `{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}`} {
+				p.Line(process.Stdout, []byte(line), s)
+			}
+			if err := p.Command(execution.Say{ID: "later", Text: "and then"}, s); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range tc.lines {
+				switch l := l.(type) {
+				case Report:
+					reported = l
+					p.Line(process.Stderr, []byte("!"), s)
+				case string:
+					switch l {
+					case "alarm":
+						p.(cliagent.Alarmed).Alarm(s)
+					case "interrupt":
+						if err := p.Command(execution.Interrupt{}, s); err != nil {
+							t.Fatal(err)
+						}
+					default:
+						p.Line(process.Stdout, []byte(l), s)
+					}
+				}
+			}
+			var got execution.TurnEndReason
+			limits, dropped, next := 0, 0, 0
+			for _, e := range s.Take() {
+				switch b := e.Body.(type) {
+				case execution.TurnEnd:
+					got = b.Reason
+				case execution.TurnLimit:
+					limits += b.MaxTurns
+				case execution.InputCancelled:
+					dropped++
+				case execution.InputTaken:
+					next++
+				}
+			}
+			reached := tc.want == execution.TurnLimitReached
+			if got != tc.want || (limits == tc.max) != reached && tc.max > 0 || (dropped == 1) != reached || (next == 1) == reached || s.Finished() != reached {
+				t.Errorf("%s, limits %d, dropped %d, next %d, finished %v", got, limits, dropped, next, s.Finished())
+			}
+		})
+	}
+}

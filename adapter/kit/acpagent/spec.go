@@ -85,6 +85,10 @@ type Spec struct {
 	// steps, and a turn limit can be enforced.
 	Steps bool
 
+	// TurnLimit means that an extension of the agent, loaded by Spawn, reports that a call was the last one of the request's turn
+	// limit and then cancels the turn.
+	TurnLimit bool
+
 	// RunningTotal means that PromptUsage is the total of the process rather than the turn. LastCall means that it is the
 	// turn's last model call alone: it is not counted, and the agent's session files have the tokens of the run.
 	RunningTotal, LastCall bool
@@ -186,7 +190,7 @@ func (a Spec) NewParser(req execution.Request) cliagent.Parser { return newParse
 // Negotiate returns the protocol's limitations that are known before the agent is asked.
 func (a Spec) Negotiate(req execution.Request) []execution.Reason {
 	var reasons []execution.Reason
-	if req.Run.MaxTurns > 0 && !a.Steps {
+	if req.Run.MaxTurns > 0 && !a.Steps && !a.TurnLimit {
 		reasons = append(reasons, execution.Reason{Code: execution.ReasonOther, Severity: execution.SeverityBlocking, Capability: "maxTurns",
 			Message: a.Name + " shows no model calls over the Agent Client Protocol, so a turn limit cannot be enforced"})
 	}

@@ -43,7 +43,7 @@ func (p *parser) prompt(say *execution.Say, s *cliagent.Sink) {
 		blocks = p.opening()
 	}
 	p.running, p.cancelled, p.counted = true, false, false
-	p.flow, p.text, p.inStep, p.steps, p.failed, p.fault, p.vague = flow{}, "", false, 0, nil, nil, nil
+	p.flow, p.text, p.inStep, p.steps, p.failed, p.fault, p.vague, p.unasked = flow{}, "", false, 0, nil, nil, nil, nil
 	clear(p.tools)
 	p.turns++
 	p.before, p.lastCall = p.spent, execution.Usage{}
@@ -88,6 +88,12 @@ func (p *parser) turnEnded(c call, s *cliagent.Sink) {
 	stop := result.Get("stopReason").Str()
 	out := &turnOutcome{stop: stop, Outcome: cliagent.Outcome{Reason: execution.TurnCompleted, Text: p.text}}
 	switch {
+	case stop == stopCancelled && !p.cancelled && p.spec.TurnLimit && p.req.Run.MaxTurns > 0:
+		out.Reason, p.unasked = execution.TurnInterrupted, out
+		if s.AlarmIn(limitWait); p.limited {
+			p.endUnasked(s)
+		}
+		return
 	case p.cancelled && stop == stopEnd: // it was interrupted at its last word
 	case stop == stopCancelled || p.cancelled:
 		out.Reason = execution.TurnInterrupted
@@ -203,6 +209,10 @@ func (p *parser) cancel(s *cliagent.Sink) {
 	p.cancelled = true
 	if p.vague != nil { // it has ended
 		p.turnFailed(p.vague, s)
+		return
+	}
+	if p.unasked != nil {
+		p.endUnasked(s)
 		return
 	}
 	s.Write(jsonrpc.Message{Version: jsonrpc.Version, Method: methodCancel, Params: cancelParams(p.session.id)}.Line())

@@ -133,6 +133,10 @@ func TestAnswerHook(t *testing.T) {
 	top.Specific = false
 	broken := worded
 	broken.Hooks = &top
+	silent := *declares.Hooks
+	silent.Quiet = true
+	quiet := declares
+	quiet.Hooks = &silent
 	for _, tt := range []struct {
 		name  string
 		table *Table
@@ -145,6 +149,7 @@ func TestAnswerHook(t *testing.T) {
 		{"modify what cannot be", &declares, "Before", modify, settings.HookAnswer{Stderr: "x cannot modify a tool's input, as a hook requested", ExitCode: 2}},
 		{"modify elsewhere", &declares, "After", execution.HookResult{Decision: execution.HookModify, Stdout: "note"}, settings.HookAnswer{Stdout: "note"}},
 		{"allow", &declares, "Before", execution.HookResult{Decision: execution.HookAllow, Stdout: "note"}, settings.HookAnswer{Stdout: "note"}},
+		{"allow without output", &quiet, "Before", execution.HookResult{Decision: execution.HookAllow, Stdout: "note"}, settings.HookAnswer{}},
 		{"deny in words", &worded, "Before", deny, settings.HookAnswer{Stdout: `{"hookSpecificOutput":{"hookEventName":"Before","why":"no"}}`}},
 		{"deny without words", &worded, "After", deny, settings.HookAnswer{Stderr: "no", ExitCode: 2}},
 		{"modify", &worded, "Before", modify, settings.HookAnswer{Stdout: `{"hookSpecificOutput":{"hookEventName":"Before","input":{"a":1}}}`}},
@@ -177,6 +182,12 @@ func TestPlaceHook(t *testing.T) {
 	t.Parallel()
 	p := Of[table]{}.PlaceHook(host(nil, nil), settings.Project, "/w", "Before", "run")
 	if filepath.ToSlash(p.File) != "/w/.px/h/hooks.json" || p.Within != "/w" || p.Note != "trusted" || p.Group != "Before run" || strings.Join(p.Path, ".") != "hooks.Before" {
+		t.Errorf("%+v", p)
+	}
+	programs := *declares.Hooks
+	programs.File, programs.Program = "h/x-*.js", func(e settings.Hook, command string) string { return e.Name + ": " + command }
+	if p := (&Table{Hooks: &programs, Project: ".px"}).placeHook(host(nil, nil), settings.Project, "/w", "Before", "run"); filepath.ToSlash(p.File) != "/w/.px/h/x-Before.js" ||
+		p.Program != "Before: run" || p.Group != nil || p.Path != nil {
 		t.Errorf("%+v", p)
 	}
 	if p = (Of[table]{}).PlaceHook(host(nil, nil), settings.Global, "/w", "Odd", "run"); filepath.ToSlash(p.File) != "/home/ann/.x/h/hooks.json" || p.Within != "" || p.Note != "" || p.Group != "Odd run" {

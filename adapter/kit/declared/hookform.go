@@ -3,15 +3,13 @@ package declared
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 
 	"github.com/drawbar/drawbar/execution"
 )
 
 // readHook parses what an agent passes to the command of a hook. Agents copied each other's field names, so most use
-// the same ones in snake or camel case. tool reports whether the event is about a tool call; a call without a tool
-// name is an error.
-func readHook(agent, event string, payload []byte, tool bool) (execution.HookCall, error) {
+// the same ones in snake or camel case.
+func readHook(payload []byte) (execution.HookCall, error) {
 	var in struct {
 		SessionID  string          `json:"session_id"`
 		Transcript string          `json:"transcript_path"`
@@ -26,6 +24,7 @@ func readHook(agent, event string, payload []byte, tool bool) (execution.HookCal
 		Last       string          `json:"last_assistant_message"`
 		Response   string          `json:"prompt_response"`
 
+		WorkingDir      string          `json:"working_dir"`
 		OtherSession    string          `json:"sessionId"`
 		OtherTranscript string          `json:"transcriptPath"`
 		OtherTool       string          `json:"toolName"`
@@ -34,7 +33,7 @@ func readHook(agent, event string, payload []byte, tool bool) (execution.HookCal
 		Error           json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(payload, &in); err != nil {
-		return execution.HookCall{}, fmt.Errorf("parse the input of %s to %s: %v", agent, event, err)
+		return execution.HookCall{}, err
 	}
 	for _, m := range []struct{ to, other *json.RawMessage }{{&in.ToolInput, &in.OtherInput}, {&in.ToolOutput, &in.OtherOutput}, {&in.ToolOutput, &in.Error}} {
 		if *m.to == nil {
@@ -42,11 +41,7 @@ func readHook(agent, event string, payload []byte, tool bool) (execution.HookCal
 		}
 	}
 	in.ToolName = cmp.Or(in.ToolName, in.OtherTool)
-	if tool && in.ToolName == "" {
-		return execution.HookCall{}, fmt.Errorf("parse the input of %s to %s: no tool is named", agent, event)
-	}
-	return execution.HookCall{Agent: agent, HookType: event, SessionID: cmp.Or(in.SessionID, in.OtherSession),
-		ToolCallID: cmp.Or(in.ToolCallID, in.ToolUseID), Raw: payload,
+	return execution.HookCall{SessionID: cmp.Or(in.SessionID, in.OtherSession), ToolCallID: cmp.Or(in.ToolCallID, in.ToolUseID),
 		Data: execution.HookData{ToolName: in.ToolName, ToolInput: in.ToolInput, ToolOutput: in.ToolOutput, Prompt: in.Prompt,
-			Message: in.Message, Response: cmp.Or(in.Last, in.Response), Cwd: in.Cwd, TranscriptPath: cmp.Or(in.Transcript, in.OtherTranscript)}}, nil
+			Message: in.Message, Response: cmp.Or(in.Last, in.Response), Cwd: cmp.Or(in.Cwd, in.WorkingDir), TranscriptPath: cmp.Or(in.Transcript, in.OtherTranscript)}}, nil
 }

@@ -190,9 +190,10 @@ func (c *command) answer(ctx context.Context, entry catalog.Entry, n adapter.Nat
 func (c *command) installCommand() *cobra.Command {
 	var trust bool
 	cmd := &cobra.Command{Use: "install AGENT EVENT [COMMAND]", Short: "Make an agent call Drawbar at an event; registers COMMAND if given",
-		Long: `Make an agent call "drawbar hooks handle" at an event by adding an entry to the agent's own settings.
+		Long: `Make an agent call "drawbar hooks handle" at an event by adding an entry to the agent's own settings, or a file for an
+agent that runs files.
 
-The rest of that file stays the same, byte for byte. If you give a command, it is registered first, as with "drawbar hooks add".`,
+The rest of the settings stays the same, byte for byte, and a file of somebody else is not replaced. If you give a command, it is registered first, as with "drawbar hooks add".`,
 		Args: cli.Args(cobra.RangeArgs(2, 3)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			entry, e, place, err := c.target(args[0], args[1])
@@ -201,8 +202,8 @@ The rest of that file stays the same, byte for byte. If you give a command, it i
 			}
 			// Report settings that cannot be changed before anything is registered.
 			if data, err := readPlace(place); err == nil {
-				if _, err := hook.Installed(place, data, hook.Mark(entry.Descriptor.Name, e.Name)); err != nil {
-					return execution.Errorf(execution.CodeConfig, "%w", err).WithHint("fix the file: drawbar does not change a file that it cannot parse")
+				if err := hook.Ready(place, data, hook.Mark(entry.Descriptor.Name, e.Name)); err != nil {
+					return err
 				}
 			}
 			var r *registered

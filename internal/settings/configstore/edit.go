@@ -41,6 +41,19 @@ const attempts = 20
 // Errors are CONFIG_ERROR, or CONFIG_LOCK_ERROR (recoverable) if another process keeps the lock or keeps
 // writing.
 func Edit(ctx context.Context, file string, format configfile.Format, change func(*configfile.Document) (bool, error), o Options) (changed bool, err error) {
+	return Replace(ctx, file, func(before []byte) ([]byte, bool, error) {
+		doc, err := configfile.Parse(format, file, before)
+		if err != nil {
+			return nil, false, execution.Errorf(execution.CodeConfig, "%w", err).WithHint("repair the file by hand: drawbar does not change a file that it cannot parse")
+		}
+		changed, err := change(doc)
+		return append([]byte{}, doc.Bytes()...), changed, err
+	}, o)
+}
+
+// Replace is Edit for a file whose content is not a document. change gets the content, nil if there is no file, and
+// returns the new one, nil to remove the file, and whether it differs.
+func Replace(ctx context.Context, file string, change func(before []byte) ([]byte, bool, error), o Options) (changed bool, err error) {
 	if o.Patience == 0 {
 		o.Patience = 5 * time.Second
 	}
@@ -63,7 +76,7 @@ func Edit(ctx context.Context, file string, format configfile.Format, change fun
 	}
 	defer func() { err = errors.Join(err, l.release()) }()
 	for range attempts {
-		changed, err := try(target, format, change, o)
+		changed, err := try(target, change, o)
 		if !errors.Is(err, errChanged) {
 			return changed, err
 		}
@@ -86,24 +99,22 @@ var (
 	}
 )
 
-func try(target string, format configfile.Format, change func(*configfile.Document) (bool, error), o Options) (bool, error) {
+func try(target string, change func([]byte) ([]byte, bool, error), o Options) (bool, error) {
 	before, info, err := read(target)
 	if err != nil {
 		return false, err
 	}
-	doc, err := configfile.Parse(format, target, before)
-	if err != nil {
-		return false, execution.Errorf(execution.CodeConfig, "%w", err).WithHint("repair the file by hand: drawbar does not change a file that it cannot parse")
-	}
-	changed, err := change(doc)
+	after, changed, err := change(before)
 	if err != nil || !changed {
 		return false, err
 	}
-	temp, err := writeTemp(target, doc.Bytes(), info, o.Mode)
-	if err != nil {
-		return false, failed("write", target, err)
+	var temp *atomicfile.File
+	if after != nil {
+		if temp, err = writeTemp(target, after, info, o.Mode); err != nil {
+			return false, failed("write", target, err)
+		}
+		defer temp.Discard()
 	}
-	defer temp.Discard()
 	meanwhile()
 	now, nowInfo, err := read(target)
 	if err != nil {
@@ -113,7 +124,9 @@ func try(target string, format configfile.Format, change func(*configfile.Docume
 		return false, errChanged
 	}
 	replacing()
-	if info != nil {
+	if temp == nil {
+		err = os.Remove(target)
+	} else if info != nil {
 		err = temp.Commit(true)
 	} else if err = temp.CommitNew(true); errors.Is(err, fs.ErrExist) {
 		return false, errChanged // it has just appeared

@@ -376,6 +376,55 @@ func TestInstallKeepsTheFile(t *testing.T) {
 	})
 }
 
+// A program is a file of Drawbar's own: it is written, renewed and removed, and a file of somebody else is left alone.
+func TestProgram(t *testing.T) {
+	place := settings.HookPlace{File: filepath.Join(t.TempDir(), "hooks", "PreToolUse"), Program: "# " + settings.HookSignature + "\nnew"}
+	read := func() string {
+		b, err := os.ReadFile(place.File)
+		if errors.Is(err, os.ErrNotExist) {
+			return ""
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	install := func(want bool) {
+		t.Helper()
+		if changed, _, err := Install(t.Context(), place, "mark"); err != nil || changed != want || read() != place.Program {
+			t.Errorf("installed: %v %v, %q", changed, err, read())
+		}
+		if on, err := Installed(place, []byte(read()), "mark"); err != nil || !on {
+			t.Errorf("not installed: %v", err)
+		}
+	}
+	uninstall := func(want bool) {
+		t.Helper()
+		if changed, err := Uninstall(t.Context(), place, "mark"); err != nil || changed != want || read() != "" {
+			t.Errorf("uninstalled: %v %v, %q", changed, err, read())
+		}
+	}
+	uninstall(false)
+	install(true)
+	install(false)
+	place.Program += "er"
+	install(true)
+	uninstall(true)
+	const theirs = "#!/bin/sh\n# calls drawbar hooks handle mark"
+	if err := os.WriteFile(place.File, []byte(theirs), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, _, errInstall := Install(t.Context(), place, "mark")
+	_, errUninstall := Uninstall(t.Context(), place, "mark")
+	for _, err := range []error{errInstall, errUninstall, Ready(place, []byte(theirs), "mark")} {
+		if execution.CodeOf(err) != execution.CodeConfig || !strings.Contains(err.Error(), "was not written by drawbar") {
+			t.Error(err)
+		}
+	}
+	if on, err := Installed(place, []byte(theirs), "mark"); on || err != nil || read() != theirs {
+		t.Errorf("installed: %v %v, %q", on, err, read())
+	}
+}
+
 func TestKinds(t *testing.T) {
 	native := []settings.Hook{{Name: "PreToolUse", Event: execution.HookPreToolUse}}
 	for _, tt := range []struct {

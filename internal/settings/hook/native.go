@@ -11,6 +11,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/configstore"
 	"github.com/drawbar/drawbar/settings"
 )
@@ -20,8 +21,14 @@ import (
 func Mark(agentName, event string) string { return " hooks handle " + agentName + " " + event }
 
 // Install registers a group of hooks in an agent's file. It returns false if Drawbar's command is already
-// there, and the group's index in its list.
+// there, and the group's index in its list. A file that somebody else wrote is not replaced.
 func Install(ctx context.Context, place settings.HookPlace, mark string) (changed bool, index int, err error) {
+	if place.Program != "" {
+		changed, err = configstore.Replace(ctx, place.File, func(before []byte) ([]byte, bool, error) {
+			return []byte(place.Program), string(before) != place.Program, foreign(place, before)
+		}, options(place))
+		return changed, 0, err
+	}
 	changed, err = configstore.Edit(ctx, place.File, configfile.Format(place.Format), func(d *configfile.Document) (bool, error) {
 		for _, m := range place.Base {
 			if _, ok := d.Get(configfile.Path{m.Key}); !ok {
@@ -43,8 +50,13 @@ func Install(ctx context.Context, place settings.HookPlace, mark string) (change
 	return changed, index, err
 }
 
-// Uninstall removes Drawbar's groups. It returns false if there are none.
+// Uninstall removes Drawbar's groups or its file. It returns false if there are none.
 func Uninstall(ctx context.Context, place settings.HookPlace, mark string) (bool, error) {
+	if place.Program != "" {
+		return configstore.Replace(ctx, place.File, func(before []byte) ([]byte, bool, error) {
+			return nil, before != nil, foreign(place, before)
+		}, options(place))
+	}
 	return configstore.Edit(ctx, place.File, configfile.Format(place.Format), func(d *configfile.Document) (bool, error) {
 		changed := false
 		for {
@@ -66,12 +78,35 @@ func Uninstall(ctx context.Context, place settings.HookPlace, mark string) (bool
 
 // Installed reports whether the content of an agent's file contains Drawbar's command.
 func Installed(place settings.HookPlace, data []byte, mark string) (bool, error) {
+	if place.Program != "" {
+		return foreign(place, data) == nil, nil
+	}
 	d, err := configfile.Parse(configfile.Format(place.Format), place.File, data)
 	if err != nil {
 		return false, err
 	}
 	list, err := listAt(d, place)
 	return find(list, mark) >= 0, err
+}
+
+// Ready returns an error if the content of an agent's file keeps Install from changing it.
+func Ready(place settings.HookPlace, data []byte, mark string) error {
+	if place.Program != "" {
+		return foreign(place, data)
+	}
+	if _, err := Installed(place, data, mark); err != nil {
+		return execution.Errorf(execution.CodeConfig, "%w", err).WithHint("fix the file: drawbar does not change a file that it cannot parse")
+	}
+	return nil
+}
+
+// foreign returns an error if the file of a program exists and is not Drawbar's.
+func foreign(place settings.HookPlace, data []byte) error {
+	if data == nil || bytes.Contains(data, []byte(settings.HookSignature)) {
+		return nil
+	}
+	return execution.Errorf(execution.CodeConfig, "%s exists and was not written by drawbar hooks install", place.File).
+		WithHint("rename or move it: drawbar does not change a program of somebody else")
 }
 
 func options(place settings.HookPlace) configstore.Options {

@@ -44,6 +44,7 @@ type Agent struct {
 	Call        func(update Fields)    // changes a tool call before it is sent, for agent-specific ids and names
 	Answer      func(calls int) Fields // merged into the reply to a prompt of so many model calls; default: usage
 	CallEnd     func() Fields          // returns an update that ends a model call, nil for none
+	Cut         func(calls int) bool   // an extension of the agent cancels the turn after so many model calls; nil for never
 	Servers     []any                  // MCP servers besides those of the session, in the same format
 	AskForMCP   bool                   // ask before calling a tool of an MCP server
 	AskAlways   bool                   // ask before each command
@@ -268,6 +269,9 @@ func (a *Agent) scene(prompt string) error {
 		for range 2 {
 			if err := a.command("echo step", false); err != nil {
 				return err
+			}
+			if a.Cut != nil && a.Cut(a.calls) {
+				return errStopped
 			}
 		}
 		answer = "all steps taken"
