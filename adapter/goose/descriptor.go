@@ -20,18 +20,12 @@ import (
 const (
 	name    = "goose"
 	version = "1.50.0"
-	install = "npm install -g @aaif/goose-acp@" + version
 )
 
 func init() { adapter.Register(Descriptor) }
 
 // Descriptor describes the adapter. Every call returns a fresh copy.
-func Descriptor() adapter.Descriptor {
-	d := row().Descriptor()
-	d.Protocol = "" // it has an adapter of its own
-	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
-	return d
-}
+func Descriptor() adapter.Descriptor { return acpagent.DescriptorOf(row(), New) }
 
 // Adapter drives goose. It is stateless and safe for concurrent use.
 type Adapter struct {
@@ -62,7 +56,7 @@ func row() acpagent.Agent {
 	return acpagent.Agent{
 		About: adapter.Descriptor{Name: name, DisplayName: "goose", Command: "goose", TestedVersions: []string{version}, Config: configSchema(),
 			Install: []adapter.InstallMethod{
-				{Platform: "all", Type: "npm", Package: "@aaif/goose-acp", Command: install, PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node"}}},
+				acpagent.NPM("@aaif/goose-acp", version, ""),
 				{Platform: "darwin", Type: "brew", Package: "block-goose-cli", Command: "brew install block-goose-cli"},
 				{Platform: "linux", Type: "brew", Package: "block-goose-cli", Command: "brew install block-goose-cli"}},
 			Docs: "https://goose-docs.ai/docs/guides/acp-clients", HostTraces: []string{"AGENT_SESSION_ID"}, Keys: keys},
