@@ -11,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/settings"
@@ -30,12 +31,13 @@ func Descriptor() adapter.Descriptor { return acpagent.DescriptorOf(row(), New) 
 type Adapter struct {
 	acpagent.Adapter
 	sessionfile.Store
+	sessiondb.UsageLog
 	declared.SkillsOf[declares]
 }
 
 // New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{Adapter: row().Adapter(opts), Store: sessions}
+	return Adapter{Adapter: row().Adapter(opts), Store: sessions, UsageLog: usage}
 }
 
 type declares struct{}

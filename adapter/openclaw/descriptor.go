@@ -15,6 +15,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -33,13 +34,14 @@ func Descriptor() adapter.Descriptor { return acpagent.DescriptorOf(row(), New) 
 type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
+	sessiondb.UsageLog
 	declared.SkillsOf[declares]
 	declared.LoginsOf[declares]
 }
 
 // New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{Embedded: row().Adapter(opts).Embedded, Store: sessions}
+	return Adapter{Embedded: row().Adapter(opts).Embedded, Store: sessions, UsageLog: usage}
 }
 
 type declares struct{}
