@@ -13,7 +13,7 @@ import (
 	"github.com/drawbar/drawbar/settings"
 )
 
-var configFormats = []string{"json", "jsonc", "toml", "yaml"}
+var configFormats = []string{"json", "jsonc", "json5", "toml", "yaml"}
 
 func (f *faults) config(d adapter.Descriptor) {
 	c := d.Config

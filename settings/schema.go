@@ -18,7 +18,7 @@ type Schema struct {
 	Fields             []Field   `json:"fields"`
 	ConfigFiles        []string  `json:"configFilePaths"`        // global, ~ for the home directory
 	ProjectConfigFiles []string  `json:"projectConfigFilePaths"` // relative to the project
-	Format             string    `json:"configFormat"`           // json, jsonc, toml, yaml
+	Format             string    `json:"configFormat"`           // json, jsonc, json5, toml, yaml
 	SupportsProject    bool      `json:"supportsProjectConfig"`
 	Files              []File    `json:"files,omitempty"` // the same files in detail
 	MCP                *MCPShape `json:"mcp,omitempty"`   // the format of MCP servers; nil if they cannot be configured

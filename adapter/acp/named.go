@@ -1,8 +1,6 @@
 package acp
 
 import (
-	"cmp"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 )
@@ -25,12 +23,6 @@ func documented(name, display, command, document string, args ...string) acpagen
 	}
 }
 
-// npm is the installation of a package from npm; node is the lowest version of Node.js that it needs, empty for any.
-func npm(pkg, version, node string) adapter.InstallMethod {
-	return adapter.InstallMethod{Platform: "all", Type: "npm", Package: pkg, Command: "npm install -g " + pkg + "@" + cmp.Or(version, "latest"),
-		PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node", MinVersion: node}}}
-}
-
 // key is a variable that logs in.
 func key(name, description string) adapter.AuthVariable {
 	return adapter.AuthVariable{Name: name, Description: description}
@@ -38,7 +30,7 @@ func key(name, description string) adapter.AuthVariable {
 
 func auggie() acpagent.Agent {
 	a := documented("auggie", "Auggie CLI", "auggie", "https://docs.augmentcode.com/cli/acp/agent", "--acp")
-	a.About.Aliases, a.About.Install = []string{"augment"}, []adapter.InstallMethod{npm("@augmentcode/auggie", "", "")}
+	a.About.Aliases, a.About.Install = []string{"augment"}, []adapter.InstallMethod{acpagent.NPM("@augmentcode/auggie", "", "")}
 	return a
 }
 
@@ -48,13 +40,13 @@ func codeAssistant() acpagent.Agent {
 
 func junie() acpagent.Agent {
 	a := documented("junie", "Junie", "junie", "https://junie.jetbrains.com/docs/junie-cli-acp.html", "--acp", "true")
-	a.About.Install = []adapter.InstallMethod{npm("@jetbrains/junie", "", "")}
+	a.About.Install = []adapter.InstallMethod{acpagent.NPM("@jetbrains/junie", "", "")}
 	return a
 }
 
 func kilo() acpagent.Agent {
 	a := documented("kilo", "Kilo", "kilo", "https://zed.dev/acp/agent/kilo", "acp")
-	a.About.Aliases, a.About.Install = []string{"kilocode"}, []adapter.InstallMethod{npm("@kilocode/cli", "", "")}
+	a.About.Aliases, a.About.Install = []string{"kilocode"}, []adapter.InstallMethod{acpagent.NPM("@kilocode/cli", "", "")}
 	return a
 }
 
@@ -78,7 +70,7 @@ func openhands() acpagent.Agent {
 
 func piBridge() acpagent.Agent {
 	a := documented("pi-acp", "Pi, through pi-acp", "pi-acp", "https://github.com/svkozak/pi-acp")
-	a.About.Install = []adapter.InstallMethod{npm("pi-acp", "", "20.0.0")}
+	a.About.Install = []adapter.InstallMethod{acpagent.NPM("pi-acp", "", "20.0.0")}
 	a.Notes = []string{"it starts the program pi, which must be on PATH"}
 	return a
 }
@@ -91,7 +83,7 @@ func poolside() acpagent.Agent {
 
 func qoder() acpagent.Agent {
 	a := documented("qoder", "Qoder CLI", "qodercli", "https://docs.qoder.com/cli/acp", "--acp")
-	a.About.Aliases, a.About.Install = []string{"qodercli"}, []adapter.InstallMethod{npm("@qoder-ai/qodercli", "", "")}
+	a.About.Aliases, a.About.Install = []string{"qodercli"}, []adapter.InstallMethod{acpagent.NPM("@qoder-ai/qodercli", "", "")}
 	return a
 }
 

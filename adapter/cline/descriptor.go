@@ -22,12 +22,7 @@ const (
 func init() { adapter.Register(Descriptor) }
 
 // Descriptor describes Cline. Every call returns a fresh copy.
-func Descriptor() adapter.Descriptor {
-	d := described().Descriptor()
-	d.Protocol = "" // it has an adapter of its own
-	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
-	return d
-}
+func Descriptor() adapter.Descriptor { return acpagent.DescriptorOf(described(), New) }
 
 // Adapter drives Cline. It is stateless and safe for concurrent use.
 type Adapter struct {
@@ -80,9 +75,8 @@ func New(opts cliagent.Options) Adapter {
 func described() acpagent.Agent {
 	return acpagent.Agent{
 		About: adapter.Descriptor{Name: name, DisplayName: "Cline CLI", Command: name, TestedVersions: []string{version},
-			Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Package: name, Command: "npm install -g " + name + "@" + version,
-				PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node"}}}},
-			Docs: "https://docs.cline.bot/cline-cli/acp-editor-integrations", Config: configSchema(),
+			Install: []adapter.InstallMethod{acpagent.NPM(name, version, "")},
+			Docs:    "https://docs.cline.bot/cline-cli/acp-editor-integrations", Config: configSchema(),
 			HostSignals: []string{"CLINE_CONNECTOR_CLI_LAUNCH"},
 			Keys:        []string{"CLINE_API_BASE_URL", "CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR"}},
 		Login: acpagent.Login{Provider: "Cline", Command: "cline auth", Variables: []adapter.AuthVariable{{Name: "CLINE_API_KEY", Description: "API key of the Cline account"}}},

@@ -22,12 +22,7 @@ const (
 func init() { adapter.Register(Descriptor) }
 
 // Descriptor describes Droid. Every call returns a fresh copy.
-func Descriptor() adapter.Descriptor {
-	d := described().Descriptor()
-	d.Protocol = "" // it has an adapter of its own
-	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
-	return d
-}
+func Descriptor() adapter.Descriptor { return acpagent.DescriptorOf(described(), New) }
 
 // Adapter drives Droid. It is stateless and safe for concurrent use.
 type Adapter struct {
@@ -72,9 +67,8 @@ func New(opts cliagent.Options) Adapter {
 func described() acpagent.Agent {
 	return acpagent.Agent{
 		About: adapter.Descriptor{Name: name, Aliases: []string{"factory-droid"}, DisplayName: "Factory Droid", Command: name, TestedVersions: []string{version},
-			Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Package: name, Command: "npm install -g " + name + "@" + version,
-				PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node"}}}},
-			Docs: "https://docs.factory.ai/cli/droid-exec/overview", Config: configSchema(), Keys: []string{"FACTORY_API_KEY"},
+			Install: []adapter.InstallMethod{acpagent.NPM(name, version, "")},
+			Docs:    "https://docs.factory.ai/cli/droid-exec/overview", Config: configSchema(), Keys: []string{"FACTORY_API_KEY"},
 			HostSignals: []string{"FACTORY_EXEC_TARGET_AUTONOMY", "FACTORY_DISABLE_SETTINGS_PERSISTENCE"}},
 		Args:  []string{"exec", "--output-format", "acp"},
 		Login: acpagent.Login{Provider: "Factory", Command: name, Variables: []adapter.AuthVariable{{Name: "FACTORY_API_KEY", Description: "API key of the Factory account"}}},
@@ -99,11 +93,4 @@ func toolName(c *acpagent.ToolCall) string {
 }
 
 // mcpTool recognizes server___tool.
-func mcpTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
-	for _, s := range servers {
-		if tool, ok := strings.CutPrefix(acpagent.TitleWord(c), s+"___"); ok && tool != "" {
-			return s, tool, true
-		}
-	}
-	return "", "", false
-}
+var mcpTool = acpagent.MCPNamed(acpagent.TitleWord, "%s___", "")

@@ -13,6 +13,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -20,23 +21,18 @@ import (
 const (
 	name    = "goose"
 	version = "1.50.0"
-	install = "npm install -g @aaif/goose-acp@" + version
 )
 
 func init() { adapter.Register(Descriptor) }
 
 // Descriptor describes the adapter. Every call returns a fresh copy.
-func Descriptor() adapter.Descriptor {
-	d := row().Descriptor()
-	d.Protocol = "" // it has an adapter of its own
-	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
-	return d
-}
+func Descriptor() adapter.Descriptor { return acpagent.DescriptorOf(row(), New) }
 
 // Adapter drives goose. It is stateless and safe for concurrent use.
 type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
+	sessiondb.UsageLog
 	declared.SkillsOf[declares]
 	declared.HooksOf[declares]
 	declared.LoginsOf[declares]
@@ -44,7 +40,7 @@ type Adapter struct {
 
 // New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{Embedded: row().Adapter(opts).Embedded, Store: sessions}
+	return Adapter{Embedded: row().Adapter(opts).Embedded, Store: sessions, UsageLog: usage}
 }
 
 type declares struct{}
@@ -63,7 +59,7 @@ func row() acpagent.Agent {
 	return acpagent.Agent{
 		About: adapter.Descriptor{Name: name, DisplayName: "goose", Command: "goose", TestedVersions: []string{version}, Config: configSchema(),
 			Install: []adapter.InstallMethod{
-				{Platform: "all", Type: "npm", Package: "@aaif/goose-acp", Command: install, PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node"}}},
+				acpagent.NPM("@aaif/goose-acp", version, ""),
 				{Platform: "darwin", Type: "brew", Package: "block-goose-cli", Command: "brew install block-goose-cli"},
 				{Platform: "linux", Type: "brew", Package: "block-goose-cli", Command: "brew install block-goose-cli"}},
 			Docs: "https://goose-docs.ai/docs/guides/acp-clients", HostTraces: []string{"AGENT_SESSION_ID"}, Keys: keys},

@@ -45,7 +45,7 @@ func FuzzUsageLog(f *testing.F) {
 	f.Add([]byte(`{"record":"end"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		usagetest.Robust(t, func() adapter.UsageScanner {
-			return Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, history.UsageFile{Rel: "x"})
+			return usage.Scan("x")
 		}, text)
 	})
 }

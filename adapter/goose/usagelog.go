@@ -2,9 +2,8 @@ package goose
 
 import (
 	"cmp"
-	"context"
-
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
 	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
@@ -12,16 +11,10 @@ import (
 
 var _ adapter.SessionSums = Adapter{}
 
-// UsageStores returns the database.
-func (Adapter) UsageStores(h adapter.Host) []history.UsageStore { return database.UsageStores(h) }
-
-// UsageVersion implements adapter.UsageLog.
-func (Adapter) UsageVersion() int { return 1 }
-
-// NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
-	return usagescan.New(&usageLog{mem: usageMemory{Session: f.Rel}})
-}
+// usage reads what the sessions used.
+var usage = sessiondb.UsageLog{Database: &database, Version: 1, Scan: func(session string) adapter.UsageScanner {
+	return usagescan.New(&usageLog{mem: usageMemory{Session: session}})
+}}
 
 // StatesSessionSums implements adapter.SessionSums: the ledger has whole seconds, in which one run can follow another.
 func (Adapter) StatesSessionSums() {}

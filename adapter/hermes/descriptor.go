@@ -11,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/settings"
@@ -24,23 +25,19 @@ const (
 func init() { adapter.Register(Descriptor) }
 
 // Descriptor describes the adapter. Every call returns a fresh copy.
-func Descriptor() adapter.Descriptor {
-	d := row().Descriptor()
-	d.Protocol = "" // it has an adapter of its own
-	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
-	return d
-}
+func Descriptor() adapter.Descriptor { return acpagent.DescriptorOf(row(), New) }
 
 // Adapter drives Hermes Agent. It is stateless and safe for concurrent use.
 type Adapter struct {
 	acpagent.Adapter
 	sessionfile.Store
+	sessiondb.UsageLog
 	declared.SkillsOf[declares]
 }
 
 // New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{Adapter: row().Adapter(opts), Store: sessions}
+	return Adapter{Adapter: row().Adapter(opts), Store: sessions, UsageLog: usage}
 }
 
 type declares struct{}

@@ -10,7 +10,6 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan/usagetest"
-	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/settings"
 )
 
@@ -84,7 +83,7 @@ func FuzzUsageLog(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		usagetest.Robust(t, func() adapter.UsageScanner {
-			return Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, history.UsageFile{Rel: "x"})
+			return usage.Scan("x")
 		}, text)
 	})
 }

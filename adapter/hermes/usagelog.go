@@ -1,9 +1,8 @@
 package hermes
 
 import (
-	"context"
-
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
 	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
@@ -11,16 +10,10 @@ import (
 
 var _ adapter.UsageLog = Adapter{}
 
-// UsageStores returns the database.
-func (Adapter) UsageStores(h adapter.Host) []history.UsageStore { return database.UsageStores(h) }
-
-// UsageVersion implements adapter.UsageLog.
-func (Adapter) UsageVersion() int { return 1 }
-
-// NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
-	return usagescan.New(&usageLog{session: f.Rel})
-}
+// usage reads what the sessions used.
+var usage = sessiondb.UsageLog{Database: &database, Version: 1, Scan: func(session string) adapter.UsageScanner {
+	return usagescan.New(&usageLog{session: session})
+}}
 
 // usageLog reads a session's row, which has the sum of its calls: it counts as one, at the time of the last message.
 type usageLog struct {

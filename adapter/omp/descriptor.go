@@ -29,12 +29,7 @@ var providers = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_OAUTH_TOKEN", "OPENAI_A
 	"HF_TOKEN", "NVIDIA_API_KEY", "OPENCODE_API_KEY", "AI_GATEWAY_API_KEY", "COPILOT_GITHUB_TOKEN"}
 
 // Descriptor describes Oh My Pi. Every call returns a fresh copy.
-func Descriptor() adapter.Descriptor {
-	d := described().Descriptor()
-	d.Protocol = "" // it has an adapter of its own
-	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
-	return d
-}
+func Descriptor() adapter.Descriptor { return acpagent.DescriptorOf(described(), New) }
 
 // Adapter drives Oh My Pi. It is stateless and safe for concurrent use.
 type Adapter struct {
@@ -136,15 +131,10 @@ func toolName(c *acpagent.ToolCall) string {
 }
 
 // mcpTool recognizes mcp__server_tool.
-func mcpTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
+var mcpTool = acpagent.MCPNamed(func(c *acpagent.ToolCall) string {
 	word, _, _ := strings.Cut(c.Title, ": ")
-	for _, s := range servers {
-		if tool, ok := strings.CutPrefix(word, "mcp__"+s+"_"); ok && tool != "" && !strings.Contains(tool, " ") {
-			return s, tool, true
-		}
-	}
-	return "", "", false
-}
+	return word
+}, "mcp__%s_", " ")
 
 // login is detected from the providers' variables and the files of logins and providers of one's own, whose content
 // is Oh My Pi's alone.

@@ -37,10 +37,10 @@ func configuredModel(h adapter.Host) string {
 	return declared.Setting("", home, "openclaw.json", "agents", "defaults", "model")(h)
 }
 
-// configSchema describes openclaw.json, which is for the user alone. OpenClaw takes JSON5 and writes JSON.
+// configSchema describes openclaw.json, which is for the user alone. OpenClaw reads JSON5 and writes JSON.
 func configSchema() settings.Schema {
 	return settings.NewSchema(name, version, []settings.File{
-		{Scope: settings.Global, Path: "~/.openclaw/openclaw.json", Moved: "$OPENCLAW_STATE_DIR/openclaw.json", Format: "jsonc"},
+		{Scope: settings.Global, Path: "~/.openclaw/openclaw.json", Moved: "$OPENCLAW_STATE_DIR/openclaw.json", Format: "json5"},
 	}, &settings.MCPShape{TypeKey: "transport", Kinds: []settings.MCPKind{
 		{Transport: execution.MCPStdio},
 		{Transport: execution.MCPSSE, Type: transports[execution.MCPSSE], URL: "url", Headers: "headers"}, // the transport of an address alone

@@ -15,6 +15,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -27,24 +28,20 @@ const (
 func init() { adapter.Register(Descriptor) }
 
 // Descriptor describes the adapter. Every call returns a fresh copy.
-func Descriptor() adapter.Descriptor {
-	d := row().Descriptor()
-	d.Protocol = "" // it has an adapter of its own
-	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
-	return d
-}
+func Descriptor() adapter.Descriptor { return acpagent.DescriptorOf(row(), New) }
 
 // Adapter drives OpenClaw. It is stateless and safe for concurrent use.
 type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
+	sessiondb.UsageLog
 	declared.SkillsOf[declares]
 	declared.LoginsOf[declares]
 }
 
 // New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{Embedded: row().Adapter(opts).Embedded, Store: sessions}
+	return Adapter{Embedded: row().Adapter(opts).Embedded, Store: sessions, UsageLog: usage}
 }
 
 type declares struct{}
@@ -62,9 +59,8 @@ var (
 func row() acpagent.Agent {
 	return acpagent.Agent{
 		About: adapter.Descriptor{Name: name, DisplayName: "OpenClaw", Command: name, TestedVersions: []string{version}, Config: configSchema(),
-			Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Package: name, Command: "npm install -g " + name + "@" + version,
-				PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node", MinVersion: "24.16.0"}}}},
-			Docs: "https://docs.openclaw.ai/cli/acp", Keys: keys,
+			Install: []adapter.InstallMethod{acpagent.NPM(name, version, "24.16.0")},
+			Docs:    "https://docs.openclaw.ai/cli/acp", Keys: keys,
 			HostSignals: []string{"OPENCLAW_CLI", "OPENCLAW_SHELL"}, HostTraces: []string{"OPENCLAW_RUN_ID", "OPENCLAW_SESSION"}},
 		Linger: 15 * time.Second, // its gateway closes its databases
 		Login:  acpagent.Login{Command: "openclaw onboard"},
@@ -94,14 +90,7 @@ func toolName(c *acpagent.ToolCall) string {
 }
 
 // mcpTool recognizes server__tool.
-func mcpTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
-	for _, s := range servers {
-		if tool, ok := strings.CutPrefix(toolName(c), s+"__"); ok && tool != "" {
-			return s, tool, true
-		}
-	}
-	return "", "", false
-}
+var mcpTool = acpagent.MCPNamed(toolName, "%s__", "")
 
 // scripted is the model that a redirected agent asks for.
 const scripted = "scripted-model"

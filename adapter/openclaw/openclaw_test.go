@@ -153,7 +153,8 @@ func TestTools(t *testing.T) {
 // TestModel: the settings name a model, or one with fallbacks.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{`{"agents":{"defaults":{"model":"a/b",}}}`: "a/b", `{"agents":{"defaults":{"model":{"primary":"c/d"}}}}`: "c/d", `{}`: ""} {
+	for text, want := range map[string]string{`{"agents":{"defaults":{"model":"a/b",}}}`: "a/b", `{"agents":{"defaults":{"model":{"primary":"c/d"}}}}`: "c/d", `{}`: "",
+		"{agents: {defaults: {model: {primary: 'e/f'}}}} // JSON5": "e/f"} {
 		h := adapter.Host{Home: "/home/u", Platform: "linux", FS: fstest.MapFS{"home/u/.openclaw/openclaw.json": {Data: []byte(text)}}}.Complete()
 		if got := configuredModel(h); got != want {
 			t.Errorf("%s: %q", text, got)

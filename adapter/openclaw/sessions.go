@@ -1,7 +1,6 @@
 package openclaw
 
 import (
-	"context"
 	"path/filepath"
 	"strings"
 
@@ -9,7 +8,6 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/pifile"
 	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
-	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -98,16 +96,10 @@ func directory(text string) (dir, said string) {
 	return dir, said
 }
 
-// UsageStores returns the database.
-func (Adapter) UsageStores(h adapter.Host) []history.UsageStore { return database.UsageStores(h) }
-
-// UsageVersion implements adapter.UsageLog.
-func (Adapter) UsageVersion() int { return 1 }
-
-// NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
-	return pifile.NewRowScanner(name, f.Rel, func(row jsonscan.Value) []byte { return row.Get("event").Raw() }, func(prompt string) string {
+// usage reads what the sessions used.
+var usage = sessiondb.UsageLog{Database: &database, Version: 1, Scan: func(session string) adapter.UsageScanner {
+	return pifile.NewRowScanner(name, session, func(row jsonscan.Value) []byte { return row.Get("event").Raw() }, func(prompt string) string {
 		dir, _ := directory(prompt)
 		return dir
 	})
-}
+}}

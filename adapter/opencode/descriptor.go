@@ -6,13 +6,13 @@
 package opencode
 
 import (
-	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
+	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -20,24 +20,19 @@ import (
 const (
 	name    = "opencode"
 	version = "1.18.33"
-	install = "npm install -g opencode-ai@" + version
 	data    = ".local/share"
 )
 
 func init() { adapter.Register(Descriptor) }
 
 // Descriptor describes the adapter. Every call returns a fresh copy.
-func Descriptor() adapter.Descriptor {
-	d := row().Descriptor()
-	d.Protocol = "" // it has an adapter of its own
-	d.New = func() adapter.Adapter { return New(cliagent.Options{}) }
-	return d
-}
+func Descriptor() adapter.Descriptor { return acpagent.DescriptorOf(row(), New) }
 
 // Adapter drives OpenCode. It is stateless and safe for concurrent use.
 type Adapter struct {
 	cliagent.Embedded
 	sessionfile.Store
+	sessiondb.UsageLog
 	declared.SkillsOf[declares]
 	declared.HooksOf[declares]
 	declared.LoginsOf[declares]
@@ -46,7 +41,7 @@ type Adapter struct {
 
 // New returns the adapter; zero options are for a normal program.
 func New(opts cliagent.Options) Adapter {
-	return Adapter{Embedded: row().Adapter(opts).Embedded, Store: sessions}
+	return Adapter{Embedded: row().Adapter(opts).Embedded, Store: sessions, UsageLog: usage}
 }
 
 type declares struct{}
@@ -65,7 +60,7 @@ func row() acpagent.Agent {
 	return acpagent.Agent{
 		About: adapter.Descriptor{Name: name, DisplayName: "OpenCode", Command: "opencode", TestedVersions: []string{version}, Config: configSchema(),
 			Install: []adapter.InstallMethod{
-				{Platform: "all", Type: "npm", Package: "opencode-ai", Command: install, PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node"}}},
+				acpagent.NPM("opencode-ai", version, ""),
 				{Platform: "darwin", Type: "brew", Package: "opencode", Command: "brew install opencode"},
 				{Platform: "linux", Type: "brew", Package: "opencode", Command: "brew install opencode"}},
 			Docs: "https://opencode.ai/docs/acp", HostSignals: []string{"OPENCODE", "OPENCODE_PID"}, HostTraces: []string{"OPENCODE_SESSION_ID"}, Keys: keys},
@@ -111,11 +106,4 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 func blobs(mediaType string) bool { return mediaType == "application/pdf" }
 
 // serverTool recognizes server_tool, the title of a call until it has run.
-func serverTool(c *acpagent.ToolCall, servers []string) (server, tool string, ok bool) {
-	for _, s := range servers {
-		if tool, ok := strings.CutPrefix(c.Title, s+"_"); ok && tool != "" && !strings.ContainsAny(tool, " /") {
-			return s, tool, true
-		}
-	}
-	return "", "", false
-}
+var serverTool = acpagent.MCPNamed(func(c *acpagent.ToolCall) string { return c.Title }, "%s_", " /")

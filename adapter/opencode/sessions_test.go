@@ -47,7 +47,7 @@ func FuzzUsageLog(f *testing.F) {
 	f.Add([]byte(`{"record":"part","id":"p4","message":"m1","data":{"type":"compaction"}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		usagetest.Robust(t, func() adapter.UsageScanner {
-			return Adapter{}.NewUsageScanner(t.Context(), adapter.Host{}, history.UsageFile{Rel: "x"})
+			return usage.Scan("x")
 		}, text)
 	})
 }

@@ -1,9 +1,8 @@
 package opencode
 
 import (
-	"context"
-
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/usagescan"
 	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/transport/jsonscan"
@@ -11,16 +10,10 @@ import (
 
 var _ adapter.UsageLog = Adapter{}
 
-// UsageStores returns the database.
-func (Adapter) UsageStores(h adapter.Host) []history.UsageStore { return database.UsageStores(h) }
-
-// UsageVersion implements adapter.UsageLog.
-func (Adapter) UsageVersion() int { return 1 }
-
-// NewUsageScanner implements adapter.UsageLog.
-func (Adapter) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
-	return usagescan.New(&usageLog{mem: usageMemory{Session: f.Rel}})
-}
+// usage reads what the sessions used.
+var usage = sessiondb.UsageLog{Database: &database, Version: 1, Scan: func(session string) adapter.UsageScanner {
+	return usagescan.New(&usageLog{mem: usageMemory{Session: session}})
+}}
 
 // usageLog reads the parts that end a model call. A fork repeats the messages of its origin under other ids, with their times.
 type usageLog struct {

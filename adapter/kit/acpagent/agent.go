@@ -54,6 +54,20 @@ func (a Agent) Descriptor() adapter.Descriptor {
 	return d
 }
 
+// DescriptorOf describes an agent whose adapter is a package of its own: made returns the adapter.
+func DescriptorOf[A adapter.Adapter](a Agent, made func(cliagent.Options) A) adapter.Descriptor {
+	d := a.Descriptor()
+	d.Protocol = "" // that of a row of a table
+	d.New = func() adapter.Adapter { return made(cliagent.Options{}) }
+	return d
+}
+
+// NPM is the installation of a package from npm; node is the lowest version of Node.js that it needs, empty for any.
+func NPM(pkg, version, node string) adapter.InstallMethod {
+	return adapter.InstallMethod{Platform: "all", Type: "npm", Package: pkg, Command: "npm install -g " + pkg + "@" + cmp.Or(version, "latest"),
+		PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "node", MinVersion: node}}}
+}
+
 // redirected is the adapter of an agent whose model can be replaced; the others must not implement adapter.ModelRedirector.
 type redirected struct {
 	Adapter

@@ -354,3 +354,17 @@ func TitleWord(c *ToolCall) string {
 	word, _, _ := strings.Cut(c.Title, " ")
 	return strings.TrimSuffix(word, ":")
 }
+
+// MCPNamed returns a Spec.MCPTool for calls whose name is prefix, a format with the server such as "mcp__%s_", and the tool, in
+// which none of the characters of never stands.
+func MCPNamed(name func(*ToolCall) string, prefix, never string) func(*ToolCall, []string) (server, tool string, ok bool) {
+	return func(c *ToolCall, servers []string) (server, tool string, ok bool) {
+		called := name(c)
+		for _, s := range servers {
+			if tool, ok := strings.CutPrefix(called, fmt.Sprintf(prefix, s)); ok && tool != "" && !strings.ContainsAny(tool, never) {
+				return s, tool, true
+			}
+		}
+		return "", "", false
+	}
+}

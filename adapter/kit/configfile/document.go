@@ -11,10 +11,11 @@ import (
 // Format is the syntax of a file.
 type Format string
 
-// The formats. JSON is the strict form; JSONC allows comments and trailing commas.
+// The formats. JSON is the strict form; JSONC allows comments and trailing commas, JSON5 all that json5.org has.
 const (
 	JSON  Format = "json"
 	JSONC Format = "jsonc"
+	JSON5 Format = "json5"
 	TOML  Format = "toml"
 	YAML  Format = "yaml"
 )
@@ -71,7 +72,7 @@ type syntax interface {
 
 var (
 	bomMark  = []byte("\xef\xbb\xbf")
-	syntaxes = map[Format]syntax{JSON: jsonSyntax{strict: true}, JSONC: jsonSyntax{}, TOML: tomlSyntax{}, YAML: yamlSyntax{}}
+	syntaxes = map[Format]syntax{JSON: jsonSyntax{JSON}, JSONC: jsonSyntax{JSONC}, JSON5: jsonSyntax{JSON5}, TOML: tomlSyntax{}, YAML: yamlSyntax{}}
 )
 
 // Parse parses a document. name is used in errors only. Empty text is an empty document. The error is a *SyntaxError.

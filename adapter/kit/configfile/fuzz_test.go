@@ -13,14 +13,15 @@ import (
 
 var nan = math.NaN()
 
-var formats = []Format{JSON, JSONC, TOML, YAML}
+var formats = []Format{JSON, JSONC, TOML, YAML, JSON5}
 
 // FuzzEdit holds the promise of the package against any text: what can be parsed can be edited or is refused, what was
 // set is there afterwards, and nothing else has changed.
 func FuzzEdit(f *testing.F) {
-	for i, c := range edits {
-		f.Add(uint8(i), c.text, "a", "b", "value")
-		f.Add(uint8(i), c.text, "t", "x.y", "other\nvalue")
+	for _, c := range edits {
+		format := uint8(slices.Index(formats, c.format))
+		f.Add(format, c.text, "a", "b", "value")
+		f.Add(format, c.text, "t", "x.y", "other\nvalue")
 	}
 	f.Fuzz(func(t *testing.T, n uint8, text, key, sub, value string) {
 		format := formats[int(n)%len(formats)]

@@ -13,18 +13,25 @@ import (
 // maxDepth bounds the nesting of values: parsers and editors are recursive.
 const maxDepth = 200
 
-// jsonSyntax is JSON, with comments and trailing commas unless strict.
-type jsonSyntax struct{ strict bool }
+// jsonSyntax is a dialect of JSON.
+type jsonSyntax struct{ dialect Format }
+
+// parse returns the tree of a text, with the offsets of its parts.
+func (s jsonSyntax) parse(text []byte) (hujson.Value, error) {
+	if s.dialect == JSON5 {
+		return parseJSON5(text)
+	}
+	return hujson.Parse(text)
+}
 
 func (s jsonSyntax) decode(text []byte) (map[string]any, *SyntaxError) {
 	if isBlank(text) {
 		return map[string]any{}, nil
 	}
-	if at := tooDeep(text); at >= 0 {
+	if at := tooDeep(text); at >= 0 && s.dialect != JSON5 {
 		return nil, faultAt(text, at, fmt.Sprintf("is nested more than %d levels deep", maxDepth))
 	}
-	standard := text
-	if s.strict {
+	if s.dialect == JSON {
 		var syntax *json.SyntaxError
 		if err := json.Unmarshal(text, new(json.RawMessage)); errors.As(err, &syntax) {
 			return nil, faultAt(text, int(syntax.Offset)-1, syntax.Error())
@@ -32,21 +39,21 @@ func (s jsonSyntax) decode(text []byte) (map[string]any, *SyntaxError) {
 			return nil, &SyntaxError{Message: err.Error()}
 		}
 	}
-	if _, err := hujson.Parse(bytes.Clone(text)); err != nil {
-		fault := &SyntaxError{Message: err.Error()}
+	root, err := s.parse(bytes.Clone(text))
+	if err != nil {
+		var fault *SyntaxError
+		if errors.As(err, &fault) {
+			return nil, fault
+		}
+		fault = &SyntaxError{Message: err.Error()}
 		if n, _ := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &fault.Line, &fault.Column); n == 2 {
 			_, message, _ := strings.Cut(err.Error(), ", column ")
 			_, fault.Message, _ = strings.Cut(message, ": ")
 		}
 		return nil, fault
 	}
-	if !s.strict {
-		var err error
-		if standard, err = hujson.Standardize(bytes.Clone(text)); err != nil {
-			return nil, &SyntaxError{Message: err.Error()}
-		}
-	}
-	d := json.NewDecoder(bytes.NewReader(standard))
+	root.Standardize()
+	d := json.NewDecoder(bytes.NewReader(root.Pack()))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
@@ -92,14 +99,15 @@ func tooDeep(text []byte) int {
 
 // set follows the path while there are objects, then replaces or adds.
 func (s jsonSyntax) set(text []byte, path Path, v any) ([]byte, error) {
-	style := jsonStyleOf(text)
 	if isBlank(text) {
+		style := jsonStyle{eol: lineEnd(text), unit: "  ", colon: ": "}
 		return []byte(style.render(nest(path, v), "") + style.eol), nil
 	}
-	root, err := hujson.Parse(text)
+	root, err := s.parse(text)
 	if err != nil {
 		return nil, err
 	}
+	style := jsonStyleOf(text, &root)
 	at := &root
 	for i := range path {
 		o, ok := at.Value.(*hujson.Object)
@@ -118,7 +126,7 @@ func (s jsonSyntax) set(text []byte, path Path, v any) ([]byte, error) {
 // unset removes every member of that name: no duplicate may remain.
 func (s jsonSyntax) unset(text []byte, path Path) ([]byte, error) {
 	for {
-		root, err := hujson.Parse(text)
+		root, err := s.parse(text)
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,9 @@ package configfile
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/tailscale/hujson"
 )
@@ -14,24 +16,42 @@ type jsonStyle struct {
 	unit    string // one level of indentation
 	compact bool   // everything on one line
 	colon   string
+	bare    bool // keys have no quotes where they need none
 }
 
-func jsonStyleOf(text []byte) jsonStyle {
+func jsonStyleOf(text []byte, root *hujson.Value) jsonStyle {
 	s := jsonStyle{eol: lineEnd(text), unit: "  ", colon: ": "}
 	trimmed := bytes.TrimSpace(text)
 	s.compact = len(trimmed) > 2 && !bytes.Contains(trimmed, []byte("\n"))
-	if s.compact && !bytes.Contains(trimmed, []byte(`": `)) {
-		s.colon = ":"
+	if o, ok := root.Value.(*hujson.Object); ok && len(o.Members) > 0 {
+		first := o.Members[0]
+		if s.compact && string(text[first.Name.EndOffset:first.Value.StartOffset]) == ":" {
+			s.colon = ":"
+		}
+		s.bare = !strings.ContainsRune(`"'`, rune(text[first.Name.StartOffset]))
 	}
 	// The first indented line is one level deep.
-	for line := range bytes.Lines(trimmed) {
-		rest := bytes.TrimLeft(line, " \t")
-		if n := len(line) - len(rest); n > 0 && len(rest) > 0 && rest[0] == '"' {
-			s.unit = string(line[:n])
+	for v := range root.All() {
+		start := v.StartOffset
+		for start > 0 && (text[start-1] == ' ' || text[start-1] == '\t') {
+			start--
+		}
+		if _, ok := v.Value.(hujson.Literal); ok && start < v.StartOffset && start > 0 && text[start-1] == '\n' {
+			s.unit = string(text[start:v.StartOffset])
 			break
 		}
 	}
 	return s
+}
+
+// bareKey is a key that every reader of JSON5 accepts without quotes.
+var bareKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`) })
+
+func (s jsonStyle) key(name string) string {
+	if s.bare && bareKey().MatchString(name) {
+		return name + s.colon
+	}
+	return literal(name) + s.colon
 }
 
 // render writes a value; its later lines are indented by indent.
@@ -65,7 +85,7 @@ func (s jsonStyle) write(b *strings.Builder, v any, indent string) {
 	switch v := v.(type) {
 	case Pairs:
 		open("{}", len(v), func(i int) {
-			b.WriteString(literal(v[i].Key) + s.colon)
+			b.WriteString(s.key(v[i].Key))
 			s.write(b, v[i].Value, indent+s.unit)
 		})
 	case []any:
@@ -93,10 +113,10 @@ func (s jsonStyle) insert(text []byte, v *hujson.Value, o *hujson.Object, key st
 	if len(o.Members) == 0 {
 		inner := bytes.TrimRight(text[open+1:end], " \t\r\n")
 		if s.compact {
-			return splice(text, open+1+len(inner), end, literal(key)+s.colon+s.render(value, ""))
+			return splice(text, open+1+len(inner), end, s.key(key)+s.render(value, ""))
 		}
 		indent := base + s.unit
-		return splice(text, open+1+len(inner), end, s.eol+indent+literal(key)+s.colon+s.render(value, indent)+s.eol+base)
+		return splice(text, open+1+len(inner), end, s.eol+indent+s.key(key)+s.render(value, indent)+s.eol+base)
 	}
 	last := o.Members[len(o.Members)-1]
 	tail := text[last.Value.EndOffset:end]
@@ -118,7 +138,7 @@ func (s jsonStyle) insert(text []byte, v *hujson.Value, o *hujson.Object, key st
 		indent = indentAt(text, last.Name.StartOffset)
 		separator = s.eol + indent
 	}
-	added := separator + literal(key) + s.colon + inline.render(value, indent)
+	added := separator + s.key(key) + inline.render(value, indent)
 	var out []byte
 	out = append(out, text[:last.Value.EndOffset]...)
 	if comma < 0 {

@@ -32,31 +32,18 @@ func Setting(variable string, d Dir, file string, path ...string) Model {
 		if err != nil {
 			return ""
 		}
-		if filepath.Ext(file) == ".yml" || filepath.Ext(file) == ".yaml" {
-			return yamlText(file, data, path)
+		format := configfile.JSON5 // agents accept different parts of it
+		if ext := filepath.Ext(file); ext == ".yml" || ext == ".yaml" {
+			format = configfile.YAML
 		}
-		for _, member := range path {
-			var object map[string]json.RawMessage
-			if UnmarshalJSONC(data, &object) != nil {
-				return ""
-			}
-			data = object[member]
+		doc, err := configfile.Parse(format, file, data)
+		if err != nil {
+			return ""
 		}
-		var model string
-		_ = json.Unmarshal(data, &model) // a value of another type names no model
+		v, _ := doc.Get(path)
+		model, _ := v.(string) // a value of another type names no model
 		return model
 	}
-}
-
-// yamlText returns a text in a YAML file, empty for none.
-func yamlText(file string, data []byte, path []string) string {
-	d, err := configfile.Parse(configfile.YAML, file, data)
-	if err != nil {
-		return ""
-	}
-	v, _ := d.Get(path)
-	text, _ := v.(string)
-	return text
 }
 
 // UnmarshalJSONC reads JSON with comments and trailing commas. Errors do not quote the text, which may contain

@@ -72,9 +72,24 @@ func (d *Database) Store(decode func(*sessionfile.Builder, *sessionfile.Conversa
 	})
 }
 
-// UsageStores returns the same sessions for adapter.UsageLog.
-func (d *Database) UsageStores(h adapter.Host) []history.UsageStore {
-	return []history.UsageStore{{Root: d.Path(h), FS: d.Mount(h).FS, Match: func(rel string) bool { return !strings.Contains(rel, "/") }}}
+// UsageLog implements adapter.UsageLog with the sessions of a database. A value is safe for concurrent use.
+type UsageLog struct {
+	Database *Database
+	Version  int // see adapter.UsageLog
+	Scan     func(session string) adapter.UsageScanner
+}
+
+// UsageStores returns the database.
+func (u UsageLog) UsageStores(h adapter.Host) []history.UsageStore {
+	return []history.UsageStore{{Root: u.Database.Path(h), FS: u.Database.Mount(h).FS, Match: func(rel string) bool { return !strings.Contains(rel, "/") }}}
+}
+
+// UsageVersion implements adapter.UsageLog.
+func (u UsageLog) UsageVersion() int { return u.Version }
+
+// NewUsageScanner implements adapter.UsageLog.
+func (u UsageLog) NewUsageScanner(_ context.Context, _ adapter.Host, f history.UsageFile) adapter.UsageScanner {
+	return u.Scan(f.Rel)
 }
 
 // read calls f with the database.
