@@ -145,7 +145,9 @@ func forEach(t *testing.T, f func(t *testing.T, k kit)) {
 	t.Helper()
 	t.Parallel()
 	for _, k := range kits {
-		forAgent(t, k.name, func(t *testing.T) { f(t, k) })
+		if k.scenarios == nil || full && slices.Contains(k.scenarios, t.Name()) {
+			forAgent(t, k.name, func(t *testing.T) { f(t, k) })
+		}
 	}
 }
 

@@ -50,6 +50,8 @@ type kit struct {
 	inside        bool   // it is a part of Drawbar: no process of its own can be paused or killed
 	drives        string // the agent that it is a bridge to, and that a command is inside of
 	asked         string // the model that requests name when model is asked for; empty: model
+
+	scenarios []string // of those of every agent, the ones that it runs, when DRAWBAR_E2E_FULL is set; nil: all
 }
 
 const unsaidByCodex = "codex may say nothing about a command that its sandbox stopped: it tells its model, and only the tokens of that call show"
@@ -224,6 +226,7 @@ var kits = []kit{
 		noLogin: opencodeWithoutProvider,
 		forgets: "opencode 1.18.33 records what a call used when its tools have ended",
 	},
+	clawKit,
 	{
 		name: "harness",
 		write: func(p, c string) string {

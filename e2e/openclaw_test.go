@@ -19,9 +19,21 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// clawKit is OpenClaw's. It is not in kits: each start of the program takes most of what a scenario may take.
-var clawKit = kit{name: "openclaw", shell: func(c string) string { return fmt.Sprintf(`{"name":"exec","input":{"command":%s}}`, q(c)) },
-	mcp: func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s__%s","input":%s}`, s, t, in) }}
+// clawKit is OpenClaw's. It runs some scenarios only, because each start of the program starts a gateway too.
+var clawKit = kit{
+	name: "openclaw",
+	write: func(p, c string) string {
+		return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
+	},
+	shell: func(c string) string { return fmt.Sprintf(`{"name":"exec","input":{"command":%s}}`, q(c)) },
+	mcp:   func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s__%s","input":%s}`, s, t, in) },
+	escalate: func(p string) string {
+		return fmt.Sprintf(`{"name":"exec","input":{"command":%s}}`, q("touch "+p))
+	},
+	overACP: true, lateUsage: true, slowStart: 60 * time.Second,
+	scenarios: []string{"TestToolWritesFile", "TestUnauthorized", "TestMCPServer", "TestInterruptKeepsTheConversation", "TestSeveralTurns",
+		"TestPermissionAllowAndDeny", "TestAbortWhileToolRuns", "TestKilledDrawbar", "TestSignals", "TestDetachedRun"},
+}
 
 // gateway starts a gateway of the user's, and returns a function that reports whether it runs.
 func (l *lab) gateway() (runs func() bool) {

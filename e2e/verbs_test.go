@@ -35,7 +35,7 @@ func (l *lab) talk(req execution.Request, opts drawbar.RunOptions) *talk {
 	}
 	req.Run.Agent, req.Run.Cwd, req.Run.Env, req.Run.Environment = l.kit.name, l.work, l.env, execution.EnvironmentMinimal
 	if req.Run.TimeoutMs == 0 {
-		req.Run.TimeoutMs = 90_000
+		req.Run.TimeoutMs = (patience * 3 / 4).Milliseconds()
 	}
 	run, err := c.Run(context.Background(), req, opts)
 	if err != nil {

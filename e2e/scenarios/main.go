@@ -194,7 +194,7 @@ func (t *table) write(w io.Writer, versions map[string]string) error {
 		"programs against a scripted\nmodel server, in a network namespace with nothing but loopback.\n\n"+
 		"*unsupported*: the agent does not declare it, and a request for it is refused before anything starts. *passes in part*: the same holds\nfor a part of the "+
 		"scenario, or the agent does it in its own way. *defect*: the vendor's program does something wrong, and the\ntest shows what Drawbar makes of it. "+
-		"*-*: the scenario is about other agents. The notes below give what was seen.\n\n")
+		"*-*: the scenario is about other agents, or this one does not run it. The notes below give what was seen.\n\n")
 	fmt.Fprint(b, "| scenario |")
 	for _, a := range agents {
 		fmt.Fprintf(b, " %s |", strings.TrimSpace(a+" "+versions[a]))
