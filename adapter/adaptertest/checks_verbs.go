@@ -346,13 +346,28 @@ func rulesAllow(ctx context.Context, s Subject) error {
 	if err != nil {
 		return err
 	}
+	var vague error
+	for _, e := range o.events { // a tool of no kind that rules know is allowed by its own name
+		if q, ok := e.Body.(execution.ApprovalRequired); ok && q.Use.Kind == "" && q.ToolName != "" {
+			t.req.Run.AllowTools = append(slices.Clip(t.req.Run.AllowTools), q.ToolName)
+			vague = Warn("the question about %s does not say what the tool does: only rules with its own name apply to it", q.ToolName)
+		}
+	}
+	if vague != nil {
+		if o, err = t.unasked(ctx, s); err != nil {
+			return err
+		}
+	}
 	if asked := count[execution.ApprovalRequired](o, nil); asked == 0 || asked != count[execution.ApprovalGranted](o, nil) {
-		return fmt.Errorf("%d questions were asked and not all were approved: a question does not say what the tool does", asked)
+		return fmt.Errorf("%d questions were asked and not all were approved: a question says neither what the tool does nor its name", asked)
 	}
 	if !has[execution.ToolResultEvent](o, nil) && !has[execution.MCPToolResult](o, nil) {
 		return errors.New("the tool was not used")
 	}
-	return o.expect(execution.StatusCompleted)
+	if err := o.expect(execution.StatusCompleted); err != nil {
+		return err
+	}
+	return vague
 }
 
 func approvalDeny(ctx context.Context, s Subject) error {

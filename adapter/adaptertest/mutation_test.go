@@ -353,7 +353,7 @@ var mutations = map[string][]func(t *testing.T, b *broken){
 		func(_ *testing.T, b *broken) {
 			b.edit(func(body execution.Body) []execution.Body {
 				if q, ok := body.(execution.ApprovalRequired); ok {
-					q.Use = execution.ToolUse{}
+					q.Use, q.ToolName = execution.ToolUse{}, ""
 					return []execution.Body{q}
 				}
 				return []execution.Body{body}
