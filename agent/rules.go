@@ -1,9 +1,9 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/drawbar/drawbar/agent/toolrule"
 	"github.com/drawbar/drawbar/execution"
@@ -28,7 +28,16 @@ func rulesOf(run execution.RunOptions) (r rules, err error) {
 
 // wouldUse returns a question as the rules see it.
 func (r *Run) wouldUse(q execution.ApprovalRequired) toolrule.Use {
-	return toolrule.Use{ToolUse: q.Use, Name: q.ToolName, Dir: r.req.Run.Cwd}
+	return toolrule.Use{ToolUse: q.Use, Name: q.ToolName, Dir: r.dir()}
+}
+
+// dir returns the directory that the agent works in, where relative patterns begin.
+func (r *Run) dir() string {
+	if cwd := r.req.Run.Cwd; cwd != "" {
+		return cwd
+	}
+	here, _ := os.Getwd() // without one, the agent does not start either
+	return here
 }
 
 // settled returns the decision about a question that needs nobody: that of a rule or of the approval mode.
@@ -61,7 +70,7 @@ func (r *Run) obeying(h Hooks) Hooks {
 	}
 	next := h.PreToolUse
 	h.PreToolUse = func(ctx context.Context, call execution.HookCall) (execution.HookResult, error) {
-		use := toolrule.Use{ToolUse: call.Use, Name: call.Data.ToolName, Dir: cmp.Or(r.req.Run.Cwd, call.Data.Cwd)}
+		use := toolrule.Use{ToolUse: call.Use, Name: call.Data.ToolName, Dir: r.dir()}
 		if rule, denied := r.rules.deny.Deny(use); denied {
 			return execution.HookResult{Decision: execution.HookDeny, Message: deniedBy(rule)}, nil
 		}

@@ -52,7 +52,7 @@ func TestRules(t *testing.T) {
 		{"not denied in yolo", command("ls"), execution.RunOptions{DenyTools: rm, AllowTools: tests, ApprovalMode: execution.ApprovalYolo}, yes, "true approval mode yolo", "yolo"},
 		{"reads", read("a.txt"), execution.RunOptions{ApprovalMode: execution.ApprovalReads}, agent.Options{}, "true approval mode reads", "prompt"},
 		{"reads elsewhere", read("/etc/passwd"), execution.RunOptions{ApprovalMode: execution.ApprovalReads}, yes, "true callback", "prompt"},
-		{"reads nobody knows what", using("Read", execution.ToolUse{Kind: execution.ToolRead}), execution.RunOptions{ApprovalMode: execution.ApprovalReads}, yes, "true callback", "prompt"},
+		{"reads an unknown file", using("Read", execution.ToolUse{Kind: execution.ToolRead}), execution.RunOptions{ApprovalMode: execution.ApprovalReads}, yes, "true callback", "prompt"},
 		{"reads, but edits", using("Edit", execution.ToolUse{Kind: execution.ToolEdit, Paths: []string{"a.txt"}}), execution.RunOptions{ApprovalMode: execution.ApprovalReads}, agent.Options{}, "false nobody can approve it", "prompt"},
 		{"by the agent's own name", using("ExitPlanMode", execution.ToolUse{}), execution.RunOptions{AllowTools: []string{"ExitPlanMode"}}, agent.Options{}, "true by the rule ExitPlanMode", "prompt"},
 	} {
@@ -118,6 +118,27 @@ func TestRulesDenyBeforeTheCall(t *testing.T) {
 				t.Errorf("denied: %q", why)
 			}
 		})
+	}
+}
+
+// TestRulesWithoutADirectory: a request without one runs here, and relative patterns begin here.
+func TestRulesWithoutADirectory(t *testing.T) {
+	t.Parallel()
+	here, err := filepath.Abs("rules.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := request("x")
+	req.Run.DenyTools = []string{"Edit(*.go)"}
+	why := ""
+	r := start(t, backend(func(c *at.Call) execution.Result {
+		opened(c)
+		_, why, _ = c.Hook("call", "Write", json.RawMessage(`{}`), execution.ToolUse{Kind: execution.ToolEdit, Paths: []string{here}})
+		ended(c)
+		return at.Completed()
+	}), req, agent.Options{})
+	if finish(t, r); !strings.Contains(why, "denied by the rule") {
+		t.Errorf("denied: %q", why)
 	}
 }
 
