@@ -2,6 +2,8 @@ package process
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"time"
 )
@@ -35,4 +37,24 @@ func Launch(ctx context.Context, s Spec) (Handle, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// ReadAll calls f with every line of a process's output until the output ends. A line is valid during its call; nil drops them
+// all. A process whose output cannot be read is stopped, and the error returned.
+func ReadAll(h Handle, f func(Line)) error {
+	for {
+		lines, err := h.Next(context.Background()) // ends with the process
+		for _, l := range lines {
+			if f != nil {
+				f(l)
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			h.Stop(-1)
+			return err
+		}
+	}
 }

@@ -209,11 +209,7 @@ func (r *run) deliver(events []execution.Event) bool {
 // abandon stops a process without a consumer. Its remaining output is read, so that it does not block, and dropped.
 func (r *run) abandon() {
 	r.handle.Stop(0)
-	for {
-		if _, err := r.handle.Next(context.Background()); err != nil {
-			break
-		}
-	}
+	_ = process.ReadAll(r.handle, nil) // nobody hears of it
 	r.handle.Wait()
 }
 

@@ -3,7 +3,6 @@ package mcpwire
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -54,25 +53,13 @@ func (p *Program) SessionID() string { return "" }
 func (p *Program) read() {
 	defer close(p.done)
 	defer close(p.messages)
-	for {
-		lines, err := p.h.Next(context.Background()) // ends with the program
-		for _, l := range lines {
-			p.line(l)
-		}
-		if err == nil {
-			continue
-		}
-		if !errors.Is(err, io.EOF) {
-			p.h.Stop(-1)
-		}
-		select {
-		case <-p.closed:
-		default:
-			p.early = true
-		}
-		p.exit = p.h.Wait()
-		return
+	_ = process.ReadAll(p.h, p.line) // how it ended says more
+	select {
+	case <-p.closed:
+	default:
+		p.early = true
 	}
+	p.exit = p.h.Wait()
 }
 
 func (p *Program) line(l process.Line) {

@@ -258,11 +258,7 @@ func (t *transaction) command(ctx context.Context, dir, program string, args []s
 	if err != nil {
 		return shellResult{fault: err.Error(), code: -1}
 	}
-	for {
-		if _, err := p.Next(context.Background()); err != nil {
-			break
-		}
-	}
+	_ = process.ReadAll(p, nil) // how it ended says more
 	exit := p.Wait()
 	said := secret.New(secret.Environ(t.e.o.Environ)).Text(exit.StderrTail)
 	r := shellResult{tail: strings.ToValidUTF8(said[max(0, len(said)-tail):], ""), code: exit.Code}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"time"
@@ -82,29 +81,20 @@ func (r *Runner) spawn(ctx context.Context, phase string, h protocol.Hook, c Cal
 // collect reads a program's output to its end.
 func (ran *execution) collect(p process.Handle) {
 	var stdout, stderr bytes.Buffer
-	for {
-		lines, err := p.Next(context.Background())
-		for _, l := range lines {
-			into, most := &stdout, mostOutput
-			if l.Stream == process.Stderr {
-				into, most = &stderr, 16*mostStderr // more than is kept, so that a secret at the cut is complete
-			}
-			room := most - into.Len()
-			if len(l.Data)+1 > room || l.Truncated {
-				ran.tooMuch = ran.tooMuch || l.Stream == process.Stdout
-			}
-			into.Write(l.Data[:min(len(l.Data), max(0, room-1))])
-			if room > 0 {
-				into.WriteByte('\n')
-			}
+	_ = process.ReadAll(p, func(l process.Line) { // how it ended says more
+		into, most := &stdout, mostOutput
+		if l.Stream == process.Stderr {
+			into, most = &stderr, 16*mostStderr // more than is kept, so that a secret at the cut is complete
 		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				p.Stop(-1)
-			}
-			break
+		room := most - into.Len()
+		if len(l.Data)+1 > room || l.Truncated {
+			ran.tooMuch = ran.tooMuch || l.Stream == process.Stdout
 		}
-	}
+		into.Write(l.Data[:min(len(l.Data), max(0, room-1))])
+		if room > 0 {
+			into.WriteByte('\n')
+		}
+	})
 	ran.stdout, ran.stderr = stdout.Bytes(), stderr.String()
 }
 

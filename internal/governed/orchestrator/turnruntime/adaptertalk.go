@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -50,18 +49,8 @@ func newAdapterTalk(h process.Handle, j *job, log *transcript) *adapterTalk {
 func (t *adapterTalk) read() {
 	defer close(t.done)
 	defer close(t.answers)
-	for {
-		lines, err := t.h.Next(context.Background())
-		for _, l := range lines {
-			t.line(l)
-		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				t.log.note("cannot read the output: %v", err)
-				t.h.Stop(-1)
-			}
-			return
-		}
+	if err := process.ReadAll(t.h, t.line); err != nil {
+		t.log.note("cannot read the output: %v", err)
 	}
 }
 
