@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/sessions"
 	"github.com/drawbar/drawbar/settings"
@@ -73,7 +74,7 @@ func (a *App) completeProfiles(_ *cobra.Command, args []string) (names []string,
 	return names, err
 }
 
-// maxCompletions limits the sessions that are offered, newest first.
+// maxCompletions limits the sessions and runs that are offered, newest first.
 const maxCompletions = 50
 
 func (a *App) completeSessions(cmd *cobra.Command, _ []string) (names []string, err error) {
@@ -92,10 +93,25 @@ func (a *App) completeSessions(cmd *cobra.Command, _ []string) (names []string, 
 	return names, err
 }
 
+// completeRuns completes runs: the live ones, or the newest ones where ended runs have a use.
+func (a *App) completeRuns(cmd *cobra.Command, _ []string) (names []string, err error) {
+	s, err := a.Store()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	runs, err := s.List(runstore.Filter{Live: cmd.Name() != "logs" && cmd.Name() != "wait", Limit: maxCompletions})
+	for _, r := range runs {
+		names = append(names, string(r.ID)+"\t"+r.Agent+": "+OneLine(r.Prompt, 60))
+	}
+	return names, err
+}
+
 // Complete sets the completions of all commands below cmd: flags by their names, which mean the same everywhere, and
 // arguments by the placeholders in the usage line.
 func (a *App) Complete(cmd *cobra.Command) {
 	agents, models, profiles, sessions := a.CompleteAgents(true), completion(a.completeModels), completion(a.completeProfiles), completion(a.completeSessions)
+	runs := completion(a.completeRuns)
 	flags := map[string]cobra.CompletionFunc{
 		"agent": agents, "model": models, "profile": profiles, "session": sessions, "fork": sessions, "fallback": agents,
 		"scope":  cobra.FixedCompletions([]string{string(settings.Global), string(settings.Project), string(settings.Local)}, cobra.ShellCompDirectiveNoFileComp),
@@ -103,7 +119,7 @@ func (a *App) Complete(cmd *cobra.Command) {
 	}
 	arguments := map[string]cobra.CompletionFunc{
 		"AGENT": a.CompleteAgents(false), "[AGENT]": a.CompleteAgents(false), "AGENT...": agents, "[AGENT...]": agents,
-		"SESSION": sessions, "A": sessions,
+		"SESSION": sessions, "A": sessions, "RUN": runs, "RUN...": runs,
 	}
 	for _, c := range cmd.Commands() {
 		a.Complete(c)

@@ -75,13 +75,16 @@ func (q *Questions) Input(ctx context.Context, b execution.InputRequired) (strin
 	return q.Ask(ctx, b)
 }
 
+// DeniedByUser is the reason of a denial without one.
+const DeniedByUser = "denied by the user"
+
 // Decide reads an answer to a permission question: yes, no, or the reason of a denial.
 func Decide(line string) execution.Decision {
 	switch answer := strings.TrimSpace(line); {
 	case Yes(answer):
 		return execution.Decision{Approve: true}
 	case answer == "" || strings.EqualFold(answer, "n") || strings.EqualFold(answer, "no"):
-		return execution.Decision{Reason: "denied by the user"}
+		return execution.Decision{Reason: DeniedByUser}
 	default:
 		return execution.Decision{Reason: answer}
 	}

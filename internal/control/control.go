@@ -48,6 +48,15 @@ type PendingQuestion struct {
 	Approval bool                 `json:"approval"`
 	Text     string               `json:"text"`
 	Detail   string               `json:"detail,omitempty"`
+	Since    time.Time            `json:"since"`
+}
+
+// String returns the question in words.
+func (q PendingQuestion) String() string {
+	if q.Detail == "" {
+		return q.Text
+	}
+	return q.Text + ": " + q.Detail
 }
 
 const (
@@ -275,7 +284,7 @@ func Apply(r *agent.Run, c Call) Reply {
 		reply.Error = e
 	}
 	for _, q := range r.Pending() {
-		p := PendingQuestion{ID: q.ID}
+		p := PendingQuestion{ID: q.ID, Since: time.UnixMilli(q.CreatedAt).UTC()}
 		if a, ok := q.Approval(); ok {
 			p.Approval, p.Text, p.Detail = true, a.Action, a.Detail
 		} else if i, ok := q.Body.(execution.InputRequired); ok {

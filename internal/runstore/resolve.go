@@ -83,6 +83,36 @@ func (s *Store) resolve(idOrPrefix string) (execution.RunID, error) {
 	return "", &NotFoundError{ID: prefix, Nearest: nearest(ids, prefix)}
 }
 
+// shortID is the least length of a short id: its first eight characters change every second.
+const shortID = 8
+
+// Short returns a function that shortens the id of a run to its first characters, as many as no other recorded run begins with.
+func (s *Store) Short() (func(execution.RunID) string, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(ids)
+	return func(id execution.RunID) string {
+		n := shortID
+		i, found := slices.BinarySearch(ids, id)
+		for _, other := range [2]int{i - 1, i + 1} {
+			if found && other >= 0 && other < len(ids) {
+				n = max(n, common(ids[other], id)+1)
+			}
+		}
+		return string(id[:min(n, len(id))])
+	}, nil
+}
+
+// common returns the length of the beginning that two ids share.
+func common(a, b execution.RunID) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
 // ids lists the recorded runs, unordered.
 func (s *Store) ids() ([]execution.RunID, error) {
 	f, err := os.Open(filepath.Join(s.dir, runsName))

@@ -323,3 +323,27 @@ func TestWaitIsCancelled(t *testing.T) {
 		t.Errorf("wait for the end: %v, %v", r, err)
 	}
 }
+
+// TestShort: a short id finds its run, also among runs of the same moment.
+func TestShort(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), Options{})
+	ids := []execution.RunID{"01K9Z3AAAAAAAAAAAAAAAAAAA0", "01K9Z3BBBBBBBBBBBBBBBBBBB0", "01K9Z3BBBBBC00000000000000"}
+	for _, id := range ids {
+		w, err := s.Begin(Meta{RunID: id, Agent: "x", Cwd: "/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+	}
+	short, err := s.Short()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"01K9Z3AA", "01K9Z3BBBBBB", "01K9Z3BBBBBC"} {
+		got := short(ids[i])
+		if r, err := s.Get(got); got != want || err != nil || r.ID != ids[i] {
+			t.Errorf("%s: %s, which finds %s: %v", ids[i], got, r.ID, err)
+		}
+	}
+}

@@ -4,6 +4,8 @@ package ps
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,11 +21,13 @@ import (
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var f runstore.Filter
-	var all, quiet bool
+	var all, waiting, quiet bool
 	var since, until string
 	cmd := &cobra.Command{
-		Use:  "ps",
-		Long: "List live runs, and lost ones whose processes are still running; --all lists every run.",
+		Use: "ps",
+		Long: `List live runs, and lost ones whose processes are still running; --all lists every run.
+
+A run that waits for an answer shows since when and for what. drawbar approve, drawbar deny and drawbar answer answer it.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -37,7 +41,14 @@ func New(app *cli.App) *cobra.Command {
 			if f.Limit < 1 {
 				return cli.Usage("--limit %d is out of range", f.Limit).WithHint("1 or more")
 			}
+			if all && waiting {
+				return cli.Usage("--all and --waiting contradict each other").WithHint("only live runs wait")
+			}
 			f.Live = !all
+			limit := f.Limit
+			if waiting {
+				f.Limit = 0 // it counts those that wait, which only the runs know
+			}
 			s, err := app.Store()
 			if err != nil {
 				return err
@@ -52,11 +63,23 @@ func New(app *cli.App) *cobra.Command {
 				return cli.RecordError(err)
 			}
 			askPending(cmd.Context(), rows)
-			return app.Answer(rows, func() { show(app, rows, now, quiet) })
+			if waiting {
+				rows = slices.DeleteFunc(rows, func(r row) bool { return len(r.Pending) == 0 })
+				rows = rows[:min(limit, len(rows))]
+			}
+			short, err := s.Short()
+			if err != nil {
+				return cli.RecordError(err)
+			}
+			if quiet {
+				short = func(id execution.RunID) string { return string(id) }
+			}
+			return app.Answer(rows, func() { show(app, rows, now, short, quiet, waiting) })
 		},
 	}
 	fl := cmd.Flags()
 	fl.BoolVarP(&all, "all", "a", false, "include ended runs")
+	fl.BoolVarP(&waiting, "waiting", "w", false, "only runs that wait for an answer")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print ids only")
 	fl.StringVar(&f.Agent, "agent", "", "only runs of this agent")
 	fl.StringVar(&f.Tag, "tag", "", "only runs with this tag")
@@ -135,23 +158,35 @@ func money(r runstore.Run) string {
 	return "?"
 }
 
-func show(app *cli.App, runs []row, now time.Time, quiet bool) {
+func show(app *cli.App, runs []row, now time.Time, short func(execution.RunID) string, quiet, waiting bool) {
 	if quiet {
 		for _, r := range runs {
-			app.Printf("%s\n", r.ID)
+			app.Printf("%s\n", short(r.ID))
 		}
 		return
 	}
-	w := app.ShortTable("RUN", "AGENT", "STATE", "AGE", "COST", "PROMPT")
+	w := app.ShortTable("RUN", "AGENT", "STATE", "AGE", "COST", "PROMPT OR QUESTION")
 	for _, r := range runs {
 		state := cli.EndOf(r.State, r.ErrorCode)
 		if r.Processes > 0 {
 			state = fmt.Sprintf("%s, %s still running", r.State, cli.Number(r.Processes, "process", "processes"))
 		}
-		w.Row(r.ID, r.Agent, state, cli.Age(now.Sub(r.StartedAt)), money(r.Run), cli.OneLine(r.Prompt, 60))
+		what := cli.OneLine(r.Prompt, 60)
+		if len(r.Pending) > 0 {
+			state += " " + cli.Age(now.Sub(r.Pending[0].Since))
+			var asked []string
+			for _, q := range r.Pending {
+				asked = append(asked, cli.OneLine(q.String(), 200))
+			}
+			what = "? " + strings.Join(asked, " ? ")
+		}
+		w.Row(short(r.ID), r.Agent, state, cli.Age(now.Sub(r.StartedAt)), money(r.Run), what)
 	}
 	w.Flush()
-	if len(runs) == 0 {
+	switch {
+	case len(runs) == 0 && waiting:
+		app.Notef("no run waits for an answer")
+	case len(runs) == 0:
 		app.Notef("no runs; start one with: drawbar run AGENT \"what to do\"")
 	}
 }

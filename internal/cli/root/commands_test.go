@@ -78,9 +78,9 @@ func TestHelpWidth(t *testing.T) {
 	visit(tree(app, "", false))
 }
 
-// shown reports whether a command is one that people see.
+// shown reports whether a command is one that people see, in the list or in the help of a neighbour in its group.
 func shown(c *cobra.Command) bool {
-	return !c.Hidden && c.Name() != "help" && c.Name() != "completion"
+	return (!c.Hidden || c.GroupID != "") && c.Name() != "help" && c.Name() != "completion"
 }
 
 func walk(c *cobra.Command, visit func(*cobra.Command)) {

@@ -30,14 +30,14 @@ func TestEntries(t *testing.T) {
 		}
 		for _, name := range append(aliases, e.name) {
 			alone := tree(app, named([]string{"--json", name, "x"}), false)
-			if subs := alone.Commands(); len(subs) != 1 || subs[0].Name() != e.name || subs[0].Hidden != (c.Hidden || e.other) {
+			if subs := alone.Commands(); len(subs) != 1 || subs[0].Name() != e.name || subs[0].Hidden != (c.Hidden || e.other || e.short == "") {
 				t.Errorf("%s: found %v", name, subs)
 			}
 		}
 		if e.group != "" && !slices.ContainsFunc(groups, func(g *cobra.Group) bool { return g.ID == e.group }) {
 			t.Errorf("%s is in the group %s, which is none", e.name, e.group)
 		}
-		if !c.Hidden && !e.other && e.name != "exit-codes" { // which is a topic of help
+		if e.short != "" && e.name != "exit-codes" { // which is a topic of help
 			listed++
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/near"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/agents"
+	"github.com/drawbar/drawbar/internal/cli/answer"
 	"github.com/drawbar/drawbar/internal/cli/attach"
 	"github.com/drawbar/drawbar/internal/cli/auth"
 	"github.com/drawbar/drawbar/internal/cli/config"
@@ -94,7 +95,7 @@ type entry struct {
 	name  string
 	alias string
 	group string
-	short string // of a listed command
+	short string // of a command that drawbar --help lists; the help of a neighbour names the others
 	other bool   // alternative spelling of a listed command
 	make  func(*cli.App) *cobra.Command
 }
@@ -104,6 +105,9 @@ var entries = []entry{
 	{name: "attach", group: "run", short: "Follow a live run and send it messages", make: attach.New},
 	{name: "ps", group: "run", short: "List live runs, or all runs with --all", make: ps.New},
 	{name: "logs", group: "run", short: "Print the events of a run; -f follows a live one", make: logs.New},
+	{name: "approve", group: "run", short: "Approve what a waiting run asks; also: deny RUN, answer RUN TEXT", make: answer.NewApprove},
+	{name: "deny", group: "run", make: answer.NewDeny},
+	{name: "answer", group: "run", make: answer.New},
 	{name: "wait", group: "run", short: "Wait until runs end; exits with the code of the first that did not complete", make: wait.New},
 	{name: "stop", group: "run", short: "Stop runs and everything they started", make: stop.New},
 	{name: "govern", alias: "gov", group: "govern", short: "Govern agents in a repository: phases, gates, approvals and a record", make: govern.New},
@@ -130,7 +134,7 @@ var entries = []entry{
 	{name: "negotiate", other: true, make: negotiate.New},
 	{name: "uninstall", other: true, make: install.NewUninstall},
 	{name: "update", other: true, make: install.NewUpdate},
-	{name: "version", short: "Print the version", make: version.New},
+	{name: "version", group: "test", make: version.New},
 	{name: "adapter", make: newadapter.Spelling},
 	{name: "exit-codes", short: "Explain the exit codes", make: exitCodes},
 	{name: run.Hidden, make: run.NewDetached},
@@ -206,7 +210,7 @@ func tree(app *cli.App, name string, list bool) *cobra.Command {
 			c = &cobra.Command{Use: e.name, Hidden: e.short == "", Run: func(*cobra.Command, []string) {}}
 		case all || wanted(e):
 			c = e.make(app)
-			c.Hidden = c.Hidden || e.other
+			c.Hidden = c.Hidden || e.other || e.short == "" && !strings.HasPrefix(name, cobra.ShellCompRequestCmd) // which offers every command
 		default:
 			continue
 		}

@@ -1,0 +1,172 @@
+// Package answer is "drawbar approve", "drawbar deny" and "drawbar answer": they answer the questions of a run that waits, from any
+// terminal or script.
+package answer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/control"
+	"github.com/drawbar/drawbar/internal/runstore"
+)
+
+// NewApprove returns "drawbar approve".
+func NewApprove(app *cli.App) *cobra.Command {
+	var question string
+	cmd := &cobra.Command{
+		Use: "approve RUN",
+		Long: `Approve what a run waits for permission to do. drawbar ps --waiting shows the runs that wait, and what for.
+
+Of several questions, the one that --question names is answered. drawbar deny refuses, drawbar answer replies to a question in words.`,
+		Example: "  drawbar ps --waiting\n  drawbar approve 01K9Z3",
+		Args:    cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return answer(cmd.Context(), app, args[0], choice{question, true}, execution.Decision{Approve: true})
+		},
+	}
+	questionFlag(cmd, &question)
+	return cmd
+}
+
+// NewDeny returns "drawbar deny".
+func NewDeny(app *cli.App) *cobra.Command {
+	var question, reason string
+	cmd := &cobra.Command{
+		Use:     "deny RUN",
+		Short:   "Deny what a waiting run asks permission for",
+		Long:    "Deny what a run waits for permission to do. The agent is told the reason and continues.",
+		Example: `  drawbar deny 01K9Z3 --reason "use the staging database"`,
+		Args:    cli.Args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if reason = strings.TrimSpace(reason); reason == "" {
+				if cmd.Flags().Changed("reason") {
+					return cli.Usage("--reason is empty").WithHint("leave it out, or say what the agent should do instead")
+				}
+				reason = cli.DeniedByUser
+			}
+			return answer(cmd.Context(), app, args[0], choice{question, true}, execution.Decision{Reason: reason})
+		},
+	}
+	questionFlag(cmd, &question)
+	cmd.Flags().StringVar(&reason, "reason", "", "reason for the agent")
+	return cmd
+}
+
+// New returns "drawbar answer".
+func New(app *cli.App) *cobra.Command {
+	var question string
+	cmd := &cobra.Command{
+		Use:     "answer RUN TEXT",
+		Short:   "Answer the question that a waiting run asks",
+		Long:    "Answer the question that a run waits for. A request for permission is answered by drawbar approve and drawbar deny.",
+		Example: `  drawbar answer 01K9Z3 "PostgreSQL 17"`,
+		Args:    cli.Args(cobra.MinimumNArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := strings.Join(args[1:], " ")
+			if strings.TrimSpace(text) == "" {
+				return cli.Usage("the answer is empty").WithHint("%s", cmd.UseLine())
+			}
+			return answer(cmd.Context(), app, args[0], choice{question, false}, execution.Decision{Approve: true, Text: text})
+		},
+	}
+	questionFlag(cmd, &question)
+	return cmd
+}
+
+func questionFlag(cmd *cobra.Command, id *string) {
+	cmd.Flags().StringVar(id, "question", "", "the question, of several (ids: drawbar ps --waiting --json)")
+}
+
+// choice selects one of the questions of a run.
+type choice struct {
+	id       string // "" if the run has only one of the kind
+	approval bool
+}
+
+// answered is the answer of the commands to --json.
+type answered struct {
+	RunID    execution.RunID         `json:"runId"`
+	Question control.PendingQuestion `json:"question"`
+	Approved bool                    `json:"approved"`
+}
+
+func answer(ctx context.Context, app *cli.App, id string, c choice, d execution.Decision) error {
+	s, err := app.Store()
+	if err != nil {
+		return err
+	}
+	r, err := s.Get(id)
+	if err := errors.Join(err, s.Close()); err != nil {
+		return cli.RecordError(err)
+	}
+	if !r.Live {
+		return execution.Errorf(execution.CodeRunNotActive, "run %s has ended: %s", r.ID, cli.EndOf(r.State, r.ErrorCode)).
+			WithHint("drawbar ps --waiting")
+	}
+	status, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "status"})
+	if err != nil {
+		return err
+	}
+	q, err := c.of(r, status.Pending)
+	if err != nil {
+		return err
+	}
+	// By its id, so that what is answered is what was looked up, whatever the run asks meanwhile.
+	if _, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "answer", Question: q.ID, Decision: &d}); err != nil {
+		return err
+	}
+	return app.Answer(answered{r.ID, q, d.Approve}, func() {
+		verb := "denied"
+		switch {
+		case !q.Approval:
+			verb = "answered"
+		case d.Approve:
+			verb = "approved"
+		}
+		app.Printf("%s: %s\n", verb, cli.OneLine(q.String(), 200))
+	})
+}
+
+// of returns the chosen question.
+func (c choice) of(r runstore.Run, pending []control.PendingQuestion) (control.PendingQuestion, error) {
+	var some, other []control.PendingQuestion
+	for _, q := range pending {
+		switch {
+		case c.id != "" && string(q.ID) != c.id:
+		case q.Approval == c.approval:
+			some = append(some, q)
+		default:
+			other = append(other, q)
+		}
+	}
+	if len(some) == 1 {
+		return some[0], nil
+	}
+	if len(some) > 1 {
+		var hints []string
+		for _, q := range some {
+			hints = append(hints, fmt.Sprintf("--question %s (%s)", q.ID, cli.OneLine(q.String(), 60)))
+		}
+		return control.PendingQuestion{}, cli.Usage("run %s asks %d questions", r.ID, len(some)).WithHint("%s", strings.Join(hints, ", "))
+	}
+	what, hint := "an answer", fmt.Sprintf("drawbar approve %[1]s, drawbar deny %[1]s", r.ID)
+	if c.approval {
+		what, hint = "permission", fmt.Sprintf("drawbar answer %s TEXT", r.ID)
+	}
+	if len(other) > 0 {
+		return control.PendingQuestion{}, execution.Errorf(execution.CodeNoPendingInteraction, "run %s does not wait for %s; it asks: %s",
+			r.ID, what, cli.OneLine(other[0].String(), 200)).WithHint("%s", hint)
+	}
+	if c.id != "" {
+		return control.PendingQuestion{}, execution.Errorf(execution.CodeInteractionNotFound, "run %s has no question %s: it was answered or withdrawn",
+			r.ID, c.id).WithHint("drawbar ps --waiting")
+	}
+	return control.PendingQuestion{}, execution.Errorf(execution.CodeNoPendingInteraction, "run %s does not wait for %s", r.ID, what).
+		WithHint("drawbar attach %s", r.ID)
+}
