@@ -53,6 +53,7 @@ type collector struct {
 	lastTurn  execution.TurnEnd
 	trace     []execution.TraceEvent
 	inMessage bool
+	denied    int             // calls denied because nobody could be asked
 	unasked   bool            // nobody will answer the next permission question
 	retrying  execution.Retry // the last retry since the backend made progress; no reason if none
 	refusals  int             // consecutive model calls refused for their credentials

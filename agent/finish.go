@@ -243,7 +243,7 @@ func (r *Run) fill(res *execution.Result) {
 	if cost := c.cost(); cost != nil && (cost.TotalUSD != nil || res.Cost == nil) {
 		res.Cost = cost
 	}
-	res.Retries = max(res.Retries, c.retries)
+	res.Retries, res.DeniedCalls = max(res.Retries, c.retries), c.denied
 	res.TurnCount = r.seq.turns
 	res.Attempts = max(res.Attempts, 1)
 	if res.Status == execution.StatusUnsupported {

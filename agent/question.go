@@ -154,6 +154,12 @@ func (r *Run) routeToSomebody(isApproval bool) route {
 	return byNobodyHere
 }
 
+// nobodyAsked reports whether a call that needs permission is denied only because nobody can be asked.
+func (r *Run) nobodyAsked() bool {
+	mode := r.req.Run.ApprovalMode
+	return mode != execution.ApprovalYolo && mode != execution.ApprovalDeny && r.routeToSomebody(true) == byNobodyHere
+}
+
 // wantsInterrupt reports whether the caller wants the turn to end for an approval instead of a denial.
 func wantsInterrupt(req execution.Request) bool {
 	q := req.Requirements
@@ -205,6 +211,7 @@ func (r *Run) ask(q execution.Question) {
 		r.stop(ending{kind: endApproval, cause: errAwaitApproval, by: q.Body}, nil)
 	case byNobodyHere:
 		a, _ := q.Approval()
+		r.col.denied++
 		r.warn("nobody can approve %s: it was denied", a.Action)
 		r.decide(q, execution.Decision{Reason: "nobody can approve it"})
 	}

@@ -163,6 +163,9 @@ func (s *sequencer) order(e execution.Event, publish func(execution.Event)) {
 		}
 		s.flush(e.Parent, publish)
 		if !shown {
+			if e.Origin != originHook && s.run.nobodyAsked() {
+				s.run.col.denied++
+			}
 			s.askFirst(e, b, publish)
 		}
 	case execution.SessionResume, execution.SessionFork, execution.SessionCheckpoint, execution.PluginLoaded, execution.PluginInvoked,

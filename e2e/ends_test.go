@@ -104,7 +104,7 @@ var endings = []ending{
 			return "it shows no model calls, so a turn limit is refused"
 		}
 		return ""
-	}, outcome: execution.OutcomeDeferred, reason: execution.ExitTurnLimit, exit: 1},
+	}, outcome: execution.OutcomeDeferred, reason: execution.ExitTurnLimit, exit: execution.ExitLimit},
 	{name: "budget", model: "shell", act: func(l *lab) outcome {
 		args := []string{"--approve", "yolo", "--budget", "0.5", "go"}
 		if l.kit.priced != "" {
@@ -116,7 +116,7 @@ var endings = []ending{
 			return "usage comes at the end of a turn, so a budget is refused"
 		}
 		return ""
-	}, outcome: execution.OutcomeFailed, code: execution.CodeBudgetExceeded, reason: execution.ExitCompleted, exit: 1},
+	}, outcome: execution.OutcomeFailed, code: execution.CodeBudgetExceeded, reason: execution.ExitCompleted, exit: execution.ExitBudget},
 	{name: "lost", act: func(l *lab) outcome {
 		s := l.start("--approve", "yolo", "go")
 		s.toolRuns()

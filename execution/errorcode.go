@@ -127,6 +127,11 @@ const (
 	ExitRateLimited    = 14
 	ExitContext        = 15
 	ExitUntrusted      = 16
+	ExitWaiting        = 20
+	ExitBudget         = 21
+	ExitLimit          = 22
+	ExitInvalidOutput  = 23
+	ExitDenied         = 24
 	ExitInterruptedKey = 130
 )
 
@@ -159,12 +164,12 @@ var errorTable = []ErrorRow{
 	{CodeUnknownAgent, FailureOther, ClassInvalidRequest, CategoryPermanent, false, ExitAgentNotFound},
 	{CodeInternal, FailureOther, ClassUnknownAPIError, CategoryPermanent, false, ExitGeneral},
 	{CodeInterrupted, FailureCancelled, ClassUnknownAPIError, CategoryPermanent, false, ExitInterruptedKey},
-	{CodeBudgetExceeded, FailureBudgetExceeded, ClassInvalidRequest, CategoryPermanent, false, ExitGeneral},
-	{CodeTurnLimit, FailureOther, ClassInvalidRequest, CategoryPermanent, false, ExitGeneral},
+	{CodeBudgetExceeded, FailureBudgetExceeded, ClassInvalidRequest, CategoryPermanent, false, ExitBudget},
+	{CodeTurnLimit, FailureOther, ClassInvalidRequest, CategoryPermanent, false, ExitLimit},
 	{CodeProvider, FailureBackendExecution, ClassProviderOverloaded, CategoryTransient, true, ExitGeneral},
 	{CodeModelNotFound, FailureBackendExecution, ClassModelNotFound, CategoryPermanent, false, ExitGeneral},
 	{CodeInvalidRequest, FailureBackendExecution, ClassInvalidRequest, CategoryPermanent, false, ExitGeneral},
-	{CodeInvalidOutput, FailureInvalidBackendOutput, ClassExtractionFailure, CategoryParse, true, ExitGeneral},
+	{CodeInvalidOutput, FailureInvalidBackendOutput, ClassExtractionFailure, CategoryParse, true, ExitInvalidOutput},
 	{CodeToolBridge, FailureToolBridge, ClassUnknownAPIError, CategoryPermanent, false, ExitGeneral},
 	{CodeHookDenied, FailureOther, ClassInvalidRequest, CategoryPermanent, false, ExitGeneral},
 	{CodeUntrusted, FailureOther, ClassInvalidRequest, CategoryPermanent, false, ExitUntrusted},

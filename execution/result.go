@@ -33,6 +33,7 @@ type Result struct {
 	Signal       string     `json:"signal,omitempty"`
 	TurnCount    int        `json:"turnCount"`
 	Attempts     int        `json:"attempts,omitempty"`
+	DeniedCalls  int        `json:"deniedCalls,omitempty"`  // tool calls that were denied because nobody could be asked
 	Retries      int        `json:"retries,omitempty"`      // number of the agent's own retries
 	UnknownLines int        `json:"unknownLines,omitempty"` // lines of standard output that no parser recognized
 	Tags         []string   `json:"tags,omitempty"`

@@ -144,7 +144,7 @@ func TestErrorTable(t *testing.T) {
 				t.Errorf("%s: %v", row.Code, err)
 			}
 		}
-		if row.Exit < 1 || row.Exit > ExitUntrusted && row.Exit != ExitInterruptedKey {
+		if row.Exit < 1 || row.Exit > ExitDenied && row.Exit != ExitInterruptedKey {
 			t.Errorf("%s exits with %d", row.Code, row.Exit)
 		}
 		e := NewResultError(row.Code, "m")

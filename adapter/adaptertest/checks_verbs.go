@@ -452,5 +452,8 @@ func nobodyThere(ctx context.Context, s Subject) error {
 	if waited && !warned {
 		return errors.New("no warning")
 	}
+	if (waited || has[execution.ApprovalDenied](o, nil)) && o.result.DeniedCalls == 0 {
+		return errors.New("the result counts no denied call")
+	}
 	return s.refusedTool(o)
 }

@@ -19,7 +19,7 @@ type Code struct {
 
 var table = []Code{
 	{execution.ExitOK, "ok", "success; a run completed"},
-	{execution.ExitGeneral, "general", "a failure without a code of its own; a run ended without completing: turn limit, budget, unanswered question; a governed run is blocked, or a turn was not accepted"},
+	{execution.ExitGeneral, "general", "a failure without a code of its own; a governed run is blocked, or a turn was not accepted"},
 	{execution.ExitUsage, "usage", "the command line or the request is invalid; nothing was started"},
 	{execution.ExitAgentNotFound, "agent-not-found", "unknown agent"},
 	{execution.ExitNotInstalled, "not-installed", "the agent is not installed on this machine"},
@@ -35,6 +35,11 @@ var table = []Code{
 	{execution.ExitRateLimited, "rate-limited", "the provider's rate limit ended the run"},
 	{execution.ExitContext, "context", "the model's context window is full"},
 	{execution.ExitUntrusted, "untrusted", "the project would run commands that you have not trusted; none was run (drawbar trust)"},
+	{execution.ExitWaiting, "waiting", "the run ended with a question or an approval that waits for a person"},
+	{execution.ExitBudget, "budget", "the budget is used up"},
+	{execution.ExitLimit, "limit", "the turn limit, or another limit of the agent, ended the run before it was done"},
+	{execution.ExitInvalidOutput, "invalid-output", "the answer does not satisfy the schema, or the agent's output is invalid"},
+	{execution.ExitDenied, "denied", "the run completed, but tool calls were denied because nobody could be asked (--allow, --approve)"},
 	{execution.ExitInterruptedKey, "interrupted", "the first Ctrl-C ended the run"},
 }
 
@@ -57,11 +62,18 @@ func Of(err error) int {
 func OfResult(r execution.Result) int {
 	switch r.Status {
 	case execution.StatusCompleted:
+		if r.DeniedCalls > 0 {
+			return execution.ExitDenied
+		}
 		return execution.ExitOK
 	case execution.StatusFailed, execution.StatusUnsupported:
 		return r.Error.ErrorCode().Row().Exit
+	case execution.StatusAwaitingApproval, execution.StatusNeedsClarification:
+		return execution.ExitWaiting
+	case execution.StatusDeferred:
+		return execution.ExitLimit
 	}
-	return execution.ExitGeneral // a regular end without completion
+	return execution.ExitGeneral
 }
 
 // Error ends the command with a specific code. Silent means that the reason was already printed.
@@ -99,7 +111,7 @@ func Help() string {
 	}
 	b.WriteString("\nGoverned runs (drawbar govern): 0 a turn was accepted, a run completed, or the run stopped because a person is " +
 		"needed; 1 blocked,\nnot accepted, a step while a gate waits, or not possible in this state; 2 the command line; 7 the " +
-		"configuration or the record;\n130 ended by Ctrl-C, the turn stays.\n")
+		"configuration or the record; 23 the staged result is missing or invalid;\n130 ended by Ctrl-C, the turn stays.\n")
 	b.WriteString("\nError codes of results and events, and the exit code of each:\n\n")
 	for _, row := range execution.ErrorRows() {
 		again := ""

@@ -49,7 +49,11 @@ func TestOf(t *testing.T) {
 	}
 	for want, r := range map[int]execution.Result{
 		0:   {Status: execution.StatusCompleted},
-		1:   {Status: execution.StatusDeferred},
+		20:  {Status: execution.StatusNeedsClarification},
+		21:  {Status: execution.StatusFailed, Error: execution.NewResultError(execution.CodeBudgetExceeded, "")},
+		22:  {Status: execution.StatusDeferred},
+		23:  {Status: execution.StatusFailed, Error: execution.NewResultError(execution.CodeInvalidOutput, "")},
+		24:  {Status: execution.StatusCompleted, DeniedCalls: 1},
 		6:   {Status: execution.StatusUnsupported, Error: execution.NewResultError(execution.CodeCapability, "")},
 		14:  {Status: execution.StatusFailed, Error: execution.NewResultError(execution.CodeRateLimited, "")},
 		130: {Status: execution.StatusFailed, Error: execution.NewResultError(execution.CodeInterrupted, "")},

@@ -24,6 +24,7 @@ type options struct {
 	flags       cli.RequestFlags
 	interactive bool
 	detach      bool
+	unattended  string // --non-interactive
 	hooks       []string
 	hookTimeout time.Duration
 	trust       bool
@@ -48,8 +49,8 @@ the file that replaces {prompt_file}; its standard output is the answer, and exi
 Ctrl-C interrupts the turn; a second Ctrl-C aborts the run. A conversation (-i) continues after an interrupt; Ctrl-C twice
 between its turns ends it. A run whose output is no longer read continues and stays on record.
 
-Permission questions are asked on the terminal; without one they are denied with a warning,
-unless --approve says otherwise.
+Permission questions are asked on the terminal. Without one, or with --non-interactive deny, they are denied unless --approve or
+--allow permits the call, and the exit code is 24; with --non-interactive fail the run ends at the first one, with exit code 20.
 
 --mcp reads {"mcpServers": {name: {command, args, env} or {type, url, headers}}}.
 
@@ -70,6 +71,7 @@ record of runs.`,
 	o.flags.Register(cmd)
 	cmd.Flags().BoolVarP(&o.interactive, "interactive", "i", false, "keep the conversation open; lines from standard input are messages")
 	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "run in the background and print the run id")
+	cmd.Flags().StringVar(&o.unattended, "non-interactive", "", "ask nobody: deny calls that need permission, or fail at the first (deny, fail)")
 	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to run at an event, for this run (repeatable; see drawbar hooks)")
 	cmd.Flags().DurationVar(&o.hookTimeout, "hook-timeout", agent.DefaultHookTimeout, "time limit for a hook command; the call is denied when it expires")
 	cmd.Flags().StringVar(&o.record, "record", "", "file to add the run to, for --replay")
@@ -120,6 +122,9 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 			WithHint("%s %s \"what to do\" -- COMMAND [ARGS...]", cmd.CommandPath(), entry.Descriptor.Name)
 	}
 	req.Run.Interactive = o.interactive
+	if err := o.askNobody(cmd, &req); err != nil {
+		return err
+	}
 	if o.hookTimeout < time.Millisecond {
 		return cli.Usage("--hook-timeout %s is out of range", o.hookTimeout).WithHint("a duration such as 30s or 5m")
 	}
@@ -133,6 +138,28 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	}
 	defer wait()
 	return Execute(cmd.Context(), app, client, req, opts)
+}
+
+// askNobody applies --non-interactive.
+func (o *options) askNobody(cmd *cobra.Command, req *execution.Request) error {
+	if !cmd.Flags().Changed("non-interactive") {
+		return nil
+	}
+	switch o.unattended {
+	case "deny":
+	case "fail":
+		if req.Requirements == nil {
+			req.Requirements = &execution.Requirements{}
+		}
+		req.Requirements.ApprovalInterrupts = execution.SupportRequired
+	default:
+		return cli.Usage("--non-interactive %q is unknown", o.unattended).WithHint("--non-interactive deny or --non-interactive fail")
+	}
+	if o.interactive {
+		return cli.Usage("--interactive and --non-interactive contradict each other").WithHint("use one of them")
+	}
+	req.Run.NonInteractive = true
+	return nil
 }
 
 // checkRecordings refuses what --record and --replay cannot do.
@@ -159,6 +186,7 @@ const heldEvents = 16 << 10
 // contains the exit code.
 func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, opts drawbar.RunOptions) error {
 	terminal := cli.IsTerminal(app.In) && cli.IsTerminal(app.Err) && !app.JSON
+	asks := terminal && !req.Run.Interactive && !req.Run.NonInteractive
 	var status *cli.StatusLine
 	if terminal && !req.Run.Interactive && app.Getenv("TERM") != "dumb" { // in a conversation the person types there
 		status = app.StartStatus(req.Run.Agent)
@@ -170,7 +198,7 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	defer signal.Stop(pipe)
 
 	talk, questions := &conversation{app: app}, cli.NewQuestions(app, status)
-	if terminal && !req.Run.Interactive {
+	if asks {
 		opts.OnApproval, opts.OnInput = questions.Approve, questions.Input
 	}
 	opts.EventBuffer = heldEvents
@@ -214,7 +242,7 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 		switch {
 		case !cli.Pending(run, question):
 			out.event(e)
-		case terminal && !req.Run.Interactive:
+		case asks:
 			questions.GiveWay(question, out.render, run)
 		default:
 			out.question(e)
@@ -227,6 +255,10 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	res, err := run.Result(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
+	}
+	if res.DeniedCalls > 0 && !app.JSON {
+		app.Notef("%s denied because nobody could be asked", cli.Number(res.DeniedCalls, "tool call was", "tool calls were"))
+		app.Notef("  try: --allow RULE, --approve reads, --approve yolo, or run it on a terminal")
 	}
 	return ended(res)
 }
