@@ -48,7 +48,7 @@ func (c *Client) Sessions() (*Sessions, error) {
 				return nil, execution.Errorf(execution.CodeConfig, "%w", err)
 			}
 		}
-		o.Tags = c.sessionTags
+		o.Tags, o.OfRun = c.sessionTags, c.sessionOfRun
 	}
 	c.sessions = &Sessions{session.Open(o)}
 	return c.sessions, nil
@@ -61,6 +61,41 @@ func (c *Client) sessionTags(context.Context) (map[string][]string, error) {
 		return nil, err
 	}
 	return s.SessionTags()
+}
+
+// sessionOfRun returns the session of the run with an id or prefix, "" if there is none.
+func (c *Client) sessionOfRun(id string) string {
+	s, err := c.openStore()
+	if err != nil || s == nil {
+		return ""
+	}
+	r, err := s.Get(id)
+	if err != nil || r.SessionID == "" {
+		return ""
+	}
+	if owner, _, ok := execution.SplitSession(r.SessionID); ok && owner == r.Agent {
+		return r.SessionID
+	}
+	return execution.UnifiedSession(r.Agent, r.SessionID)
+}
+
+// Find returns the session with this name, id or beginning of one, or that of the run with this id.
+func (s *Sessions) Find(ctx context.Context, id string) (history.Summary, error) {
+	return s.store.Find(ctx, id)
+}
+
+// CheckName checks a name for a session that a run is going to begin.
+func (s *Sessions) CheckName(name string) error { return s.store.CheckName(name, "") }
+
+// Name gives a session, by its unified id, a name that works wherever a session is asked for; "" takes it away.
+// No two sessions have one name. The session's own files are not changed.
+func (s *Sessions) Name(ctx context.Context, unified, name string) error {
+	return s.store.Name(ctx, unified, name)
+}
+
+// Tag adds tags to a session, by its unified id, and removes others.
+func (s *Sessions) Tag(ctx context.Context, unified string, add, remove []string) error {
+	return s.store.Tag(ctx, unified, add, remove)
 }
 
 // List returns the selected sessions of all agents. Read failures are in Problems, of the listing or of a

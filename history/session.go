@@ -46,6 +46,7 @@ type Summary struct {
 	SessionID    string           `json:"sessionId"`
 	UnifiedID    string           `json:"unifiedId"` // agent:sessionId
 	Title        string           `json:"title"`
+	Name         string           `json:"name,omitempty"` // given by a person, in Drawbar
 	CreatedAt    time.Time        `json:"createdAt,omitzero"`
 	UpdatedAt    time.Time        `json:"updatedAt,omitzero"`
 	TurnCount    *int             `json:"turnCount,omitempty"`    // prompts of the user; nil if not counted

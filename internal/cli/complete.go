@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func (a *App) completeSessions(cmd *cobra.Command, _ []string) (names []string, 
 	}
 	l, err := s.List(cmd.Context(), sessions.Query{Limit: maxCompletions})
 	for _, one := range l.Sessions {
-		names = append(names, Printable(one.UnifiedID)+"\t"+OneLine(one.Title, 60))
+		names = append(names, Printable(cmp.Or(one.Name, one.UnifiedID))+"\t"+OneLine(one.Title, 60))
 	}
 	return names, err
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -12,8 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/repofile"
+	"github.com/drawbar/drawbar/sessions"
 )
 
 // RequestFlags are the flags of commands that create a request: the options in the table of package execution, and the prompt's.
@@ -146,20 +150,66 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 	return req, nil
 }
 
-// nativeSession returns the agent's own session id. A unified id must belong to the same agent.
+// Latest is the session to continue with where a session is asked for: the newest one of the agent in the directory.
+const Latest = "latest"
+
+// nativeSession returns the agent's own session id. A name, an id, the beginning of one, and the id of a run are looked up in the
+// sessions on disk; what is not there is left to the agent, which may keep sessions elsewhere. The session must be the agent's.
 func nativeSession(app *App, agentName, flag, id string) (string, error) {
-	owner, native, ok := execution.SplitSession(id)
-	if !ok {
+	if id == "" || agentName == "" {
 		return id, nil
 	}
 	agent, err := app.Agent(agentName)
 	if err != nil {
 		return "", err
 	}
+	client, err := app.Client()
+	if err != nil {
+		return "", err
+	}
+	store, err := client.Sessions()
+	if err != nil {
+		return "", err
+	}
+	if id == Latest {
+		return latestSession(store, agent.Descriptor, app.Dir())
+	}
+	found, err := store.Find(context.Background(), id)
+	switch execution.CodeOf(err) {
+	case "":
+		id = found.UnifiedID
+	case execution.CodeSessionNotFound, execution.CodeCapability, execution.CodeAgentNotFound, execution.CodeUnknownAgent: // the agent knows
+	default:
+		return "", err
+	}
+	owner, native, ok := execution.SplitSession(id)
+	if !ok {
+		return id, nil
+	}
 	if have, err := app.Agent(owner); err != nil || have.Descriptor.Name != agent.Descriptor.Name {
 		return "", Usage("session %s belongs to %s, not to %s", id, owner, agentName).WithHint("drawbar run %s --%s %s", owner, flag, id)
 	}
 	return native, nil
+}
+
+// latestSession returns the newest session of an agent in a directory.
+func latestSession(store *drawbar.Sessions, d adapter.Descriptor, dir string) (string, error) {
+	dirs := []string{dir}
+	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+		dirs = append(dirs, real) // as most agents state it
+	}
+	for _, dir := range dirs {
+		l, err := store.List(context.Background(), sessions.Query{Agent: d.Name, Cwd: dir})
+		if err != nil {
+			return "", err
+		}
+		for _, s := range l.Sessions {
+			if s.Parent == "" && !s.Archived {
+				return s.SessionID, nil
+			}
+		}
+	}
+	return "", execution.Errorf(execution.CodeSessionNotFound, "%s has no session in %s", d.Name, dir).WithHint("drawbar sessions list --agent %s", d.Name)
 }
 
 func (f *RequestFlags) prompt(app *App, cmd *cobra.Command, args []string, need bool) (string, error) {

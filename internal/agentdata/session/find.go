@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -15,8 +16,28 @@ import (
 // maxCandidates limits how many sessions an error lists.
 const maxCandidates = 5
 
-// find resolves an id: agent:native, the agent's own id, or a prefix of it that is unique.
+// find resolves an id: a name, agent:native, the agent's own id, a prefix of it that is unique, or the id of a run.
 func (s *Store) find(ctx context.Context, id string) (row, error) {
+	l, err := s.labels()
+	if err != nil {
+		return row{}, err
+	}
+	r, err := s.findID(ctx, cmp.Or(l.named(id), id))
+	if execution.CodeOf(err) == execution.CodeSessionNotFound && s.opts.OfRun != nil {
+		if unified := s.opts.OfRun(id); unified != "" {
+			return s.findID(ctx, unified)
+		}
+	}
+	return r, err
+}
+
+// Find returns the session with a name, an id, a prefix of it that is unique, or that of a run.
+func (s *Store) Find(ctx context.Context, id string) (history.Summary, error) {
+	r, err := s.find(ctx, id)
+	return r.summary, err
+}
+
+func (s *Store) findID(ctx context.Context, id string) (row, error) {
 	agent, native, ok := strings.Cut(id, ":")
 	if !ok {
 		agent, native = "", id
@@ -110,15 +131,11 @@ func (s *Store) Get(ctx context.Context, id string) (history.Session, error) {
 			session.Problems = append(session.Problems, p)
 		}
 	}
-	if s.opts.Tags != nil {
-		tags, err := s.opts.Tags(ctx)
-		if err != nil {
-			s.opts.Logger.Warn("cannot read the tags of runs", "error", err)
-		}
-		if t := tags[session.UnifiedID]; t != nil {
-			session.Tags = t
-		}
+	known, err := s.described(ctx)
+	if err != nil {
+		s.opts.Logger.Warn("cannot read names and tags of sessions", "error", err)
 	}
+	known.describe(&session.Summary)
 	s.remember(ctx, r, session)
 	session.Cost = s.cost(ctx, r, session)
 	return session, nil

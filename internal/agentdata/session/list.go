@@ -40,14 +40,12 @@ func (s *Store) query(ctx context.Context, q sessions.Query) ([]row, world, int,
 	if err != nil {
 		return nil, w, 0, wrap(err)
 	}
-	tags := map[string][]string{}
-	if s.opts.Tags != nil {
-		if tags, err = s.opts.Tags(ctx); err != nil {
-			if len(q.Tags) > 0 {
-				return nil, w, 0, execution.Errorf(execution.CodeConfig, "read the tags of runs: %w", err)
-			}
-			s.opts.Logger.Warn("cannot read the tags of runs", "error", err)
+	known, err := s.described(ctx)
+	if err != nil {
+		if len(q.Tags) > 0 {
+			return nil, w, 0, err
 		}
+		s.opts.Logger.Warn("cannot read names and tags of sessions", "error", err)
 	}
 	var costs map[string]execution.Cost
 	if s.opts.Costs != nil && (q.Priced || q.Sort == sessions.ByCost) {
@@ -58,7 +56,7 @@ func (s *Store) query(ctx context.Context, q sessions.Query) ([]row, world, int,
 	var found []row
 	total := 0
 	err = s.db.use(ctx, func(db *sql.DB) error {
-		where, args, err := where(q, w, tags)
+		where, args, err := where(q, w, known)
 		if err != nil {
 			return err
 		}
@@ -85,9 +83,7 @@ func (s *Store) query(ctx context.Context, q sessions.Query) ([]row, world, int,
 		return nil, w, 0, wrap(err)
 	}
 	for i := range found {
-		if t := tags[found[i].summary.UnifiedID]; t != nil {
-			found[i].summary.Tags = t
-		}
+		known.describe(&found[i].summary)
 	}
 	return found, w, total, nil
 }
@@ -163,7 +159,7 @@ func (s *Store) uncounted(ctx context.Context, db *sql.DB, w world, where string
 	return files, rows.Err()
 }
 
-func where(q sessions.Query, w world, tags map[string][]string) (string, []any, error) {
+func where(q sessions.Query, w world, known labels) (string, []any, error) {
 	roots, err := json.Marshal(w.roots)
 	if err != nil {
 		return "", nil, err
@@ -192,8 +188,8 @@ func where(q sessions.Query, w world, tags map[string][]string) (string, []any, 
 	}
 	if len(q.Tags) > 0 {
 		ids := []string{}
-		for id, have := range tags {
-			if slices.ContainsFunc(q.Tags, func(t string) bool { return slices.Contains(have, t) }) {
+		for id, one := range known {
+			if slices.ContainsFunc(q.Tags, func(t string) bool { return slices.Contains(one.Tags, t) }) {
 				ids = append(ids, id)
 			}
 		}

@@ -26,6 +26,7 @@ type Options struct {
 	Host    adapter.Host
 	Dir     string                                                 // the state directory; empty: an index in memory
 	Tags    func(ctx context.Context) (map[string][]string, error) // the tags of sessions by unified id; nil: none
+	OfRun   func(id string) string                                 // the session of a run, by unified id; "" if there is none
 	Known   func(agent string) error                               // the error for an unknown agent; nil: only the sources are known
 	// Costs returns what sessions cost, by unified id, according to the cost report: for all sessions, those of
 	// one agent, or, with paths, only those in these files. nil: the agents' figures.

@@ -23,6 +23,7 @@ import (
 type order struct {
 	Request  execution.Request `json:"request"`
 	Fallback []string          `json:"fallback,omitempty"`
+	Name     string            `json:"name,omitempty"` // of the session
 
 	Hooks       []string      `json:"hooks,omitempty"`
 	HookTimeout time.Duration `json:"hookTimeout,omitempty"`
@@ -140,12 +141,12 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 	obeyed := make(chan struct{})
 	go func() { defer close(obeyed); (&signals{app: app, run: run, received: received}).obey(over) }()
 	defer func() { _ = app.Close(); end(); <-obeyed }() // signals are obeyed until the record is written; the root reports the error
-	off := run.On(agent.On(func(e execution.Event, _ execution.TurnEnd) {
-		if e.Parent == "" {
+	defer nameSession(app, client, run, o.Name)()
+	defer follow(run, func(e execution.Event) {
+		if _, ended := e.Body.(execution.TurnEnd); ended && e.Parent == "" {
 			run.CloseInput() // queued messages are still delivered
 		}
-	}))
-	defer off()
+	})()
 	res, err := run.Result(context.WithoutCancel(ctx))
 	if err != nil {
 		return err

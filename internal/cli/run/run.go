@@ -25,6 +25,8 @@ type options struct {
 	interactive bool
 	detach      bool
 	unattended  string // --non-interactive
+	goOn        bool   // --continue
+	name        string // of the session
 	hooks       []string
 	hookTimeout time.Duration
 	trust       bool
@@ -71,6 +73,8 @@ record of runs.`,
 	o.flags.Register(cmd)
 	cmd.Flags().BoolVarP(&o.interactive, "interactive", "i", false, "keep the conversation open; lines from standard input are messages")
 	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "run in the background and print the run id")
+	cmd.Flags().BoolVar(&o.goOn, "continue", false, "go on with the agent's newest session in this directory (--session latest)")
+	cmd.Flags().StringVar(&o.name, "name", "", "name for the session, which --session takes later")
 	cmd.Flags().StringVar(&o.unattended, "non-interactive", "", "ask nobody: deny calls that need permission, or fail at the first (deny, fail)")
 	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to run at an event, for this run (repeatable; see drawbar hooks)")
 	cmd.Flags().DurationVar(&o.hookTimeout, "hook-timeout", agent.DefaultHookTimeout, "time limit for a hook command; the call is denied when it expires")
@@ -97,6 +101,19 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	}
 	client, err := app.Client()
 	if err != nil {
+		return err
+	}
+	if o.goOn {
+		for _, other := range []string{"session", "fork", "no-session"} {
+			if cmd.Flags().Changed(other) {
+				return cli.Usage("--continue and --%s contradict each other", other).WithHint("use one of them")
+			}
+		}
+		if err := cmd.Flags().Set("session", cli.Latest); err != nil {
+			return err
+		}
+	}
+	if err := checkName(client, o.name); err != nil {
 		return err
 	}
 	if o.interactive && o.detach {
@@ -134,10 +151,10 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return err
 	}
 	if o.detach {
-		return Detach(cmd.Context(), app, client, order{req, opts.Fallback, o.hooks, o.hookTimeout}, opts)
+		return Detach(cmd.Context(), app, client, order{req, opts.Fallback, o.name, o.hooks, o.hookTimeout}, opts)
 	}
 	defer wait()
-	return Execute(cmd.Context(), app, client, req, opts)
+	return execute(cmd.Context(), app, client, req, opts, o.name)
 }
 
 // askNobody applies --non-interactive.
@@ -185,6 +202,10 @@ const heldEvents = 16 << 10
 // Execute runs a request in the foreground. Events go to the app's streams; signals and terminal input go to the run. The error
 // contains the exit code.
 func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, opts drawbar.RunOptions) error {
+	return execute(ctx, app, client, req, opts, "")
+}
+
+func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, opts drawbar.RunOptions, name string) error {
 	terminal := cli.IsTerminal(app.In) && cli.IsTerminal(app.Err) && !app.JSON
 	asks := terminal && !req.Run.Interactive && !req.Run.NonInteractive
 	var status *cli.StatusLine
@@ -219,6 +240,7 @@ func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	defer background.Wait()
 	defer end()
 	defer func() { _ = app.Close() }() // signals are obeyed until the record is written; the root reports the error
+	defer nameSession(app, client, run, name)()
 	keys := &signals{app: app, run: run, received: received, interactive: req.Run.Interactive}
 	background.Go(func() { keys.obey(over) })
 	if req.Run.Interactive {

@@ -127,6 +127,9 @@ func lastPart(dir string) string {
 // title returns a session's title with its marks.
 func title(s history.Summary) string {
 	t := cell(s.Title)
+	if s.Name != "" {
+		t = "[" + s.Name + "] " + t
+	}
 	if s.Archived {
 		t = "(archived) " + t
 	}

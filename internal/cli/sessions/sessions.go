@@ -17,11 +17,11 @@ import (
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions",
 		Long: "Read the conversations that agents save on disk, whoever started them. The agents' files are never changed.\nA " +
-			"session is named agent:id; a prefix of an id is enough if it matches only one session.",
+			"session is agent:id, the beginning of an id if only one session begins so, its name, or the run that it belongs to.",
 		Example: "  drawbar sessions list --since 7d\n  drawbar sessions search \"the flaky test\"\n  drawbar run claude --session claude:ID \"go on\"",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(list(app), show(app), search(app), export(app), diff(app), watch(app), sessionscost.New(app))
+	cmd.AddCommand(list(app), show(app), search(app), export(app), diff(app), watch(app), name(app), tag(app), sessionscost.New(app))
 	return cmd
 }
 
@@ -38,7 +38,7 @@ func (f *filter) flags(cmd *cobra.Command, sorts string, limit int) {
 	fl.StringVar(&f.since, "since", "", "only sessions active since: 24h, 7d, a date")
 	fl.StringVar(&f.until, "until", "", "only sessions last active before: 24h, 7d, a date")
 	fl.StringVar(&f.query.Model, "model", "", "only sessions whose model name contains this text")
-	fl.StringSliceVar(&f.query.Tags, "tag", nil, "only sessions of Drawbar's runs with this tag (repeatable; matches any)")
+	fl.StringSliceVar(&f.query.Tags, "tag", nil, "only sessions with this tag, of their own or of a run (repeatable; matches any)")
 	fl.StringVarP(&f.cwd, "cwd", "C", "", "only sessions in this directory or below it")
 	fl.IntVar(&f.query.Limit, "limit", limit, "maximum number of sessions (0: all)")
 	fl.StringVar(&f.sort, "sort", "", sorts)

@@ -55,6 +55,7 @@ func (p *printer) session(s history.Session) {
 		}
 	}
 	field("session", s.UnifiedID)
+	field("name", s.Name)
 	field("title", s.Title)
 	field("model", s.Model)
 	field("directory", s.Cwd)

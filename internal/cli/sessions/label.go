@@ -1,0 +1,84 @@
+package sessions
+
+import (
+	"strings"
+
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/spf13/cobra"
+)
+
+func name(app *cli.App) *cobra.Command {
+	var remove bool
+	cmd := &cobra.Command{
+		Use: "name SESSION [NAME]", Short: "Name a session; the name works wherever a session is asked for",
+		Long: "Name a session, or remove its name. The name works wherever a session is asked for. It is kept by Drawbar; the agent's files " +
+			"are not changed.",
+		Example: "  drawbar sessions name claude:5f3a fix-login\n  drawbar run claude --session fix-login \"go on\"",
+		Args:    cli.Args(cobra.RangeArgs(1, 2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case remove && len(args) == 2:
+				return cli.Usage("--remove takes no name").WithHint("drawbar sessions name %s --remove", args[0])
+			case !remove && len(args) == 1:
+				return cli.Usage("no name is given").WithHint("%s", cmd.UseLine())
+			}
+			s, err := open(app)
+			if err != nil {
+				return err
+			}
+			one, err := s.Find(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			one.Name = strings.Join(args[1:], "")
+			if err := s.Name(cmd.Context(), one.UnifiedID, one.Name); err != nil {
+				return err
+			}
+			return app.Answer(one, func() {
+				if remove {
+					app.Printf("%s has no name\n", cli.Printable(one.UnifiedID))
+					return
+				}
+				app.Printf("%s is %s\n", cli.Printable(one.UnifiedID), one.Name)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the name")
+	return cmd
+}
+
+func tag(app *cli.App) *cobra.Command {
+	var remove bool
+	cmd := &cobra.Command{
+		Use: "tag SESSION TAG...", Short: "Tag a session, or remove tags",
+		Long: "Tag a session, or remove tags with --remove. The tags of Drawbar's runs in a session (run --tag) belong to the record of runs and " +
+			"stay.",
+		Args: cli.Args(cobra.MinimumNArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := open(app)
+			if err != nil {
+				return err
+			}
+			one, err := s.Find(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			add, drop := args[1:], []string(nil)
+			if remove {
+				add, drop = drop, add
+			}
+			if err := s.Tag(cmd.Context(), one.UnifiedID, add, drop); err != nil {
+				return err
+			}
+			full, err := s.Get(cmd.Context(), one.UnifiedID)
+			if err != nil {
+				return err
+			}
+			return app.Answer(full.Summary, func() {
+				app.Printf("%s: %s\n", cli.Printable(one.UnifiedID), cli.Cell(strings.Join(full.Tags, ", ")))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the tags")
+	return cmd
+}
