@@ -32,7 +32,7 @@ var clawKit = kit{
 	},
 	overACP: true, lateUsage: true, slowStart: 60 * time.Second,
 	scenarios: []string{"TestToolWritesFile", "TestUnauthorized", "TestMCPServer", "TestInterruptKeepsTheConversation", "TestSeveralTurns",
-		"TestPermissionAllowAndDeny", "TestAbortWhileToolRuns", "TestKilledDrawbar", "TestSignals", "TestDetachedRun"},
+		"TestPermissionAllowAndDeny", "TestPermissionDeniedWithoutPerson", "TestResumeForkAndUnknownSession", "TestAbortWhileToolRuns", "TestKilledDrawbar", "TestSignals", "TestDetachedRun"},
 }
 
 // gateway starts a gateway of the user's, and returns a function that reports whether it runs.
@@ -226,4 +226,28 @@ func (l *lab) nothingSent(args ...string) {
 	if o := l.run(args...); o.result.Error.ErrorCode() != execution.CodeCapability || l.turns() != before {
 		l.t.Errorf("%v: %s %+v, %d model calls; want it refused", args, o.result.Status, o.result.Error, l.turns()-before)
 	}
+}
+
+// TestOpenClawWrites: its tools that change files ask nobody, so the mode deny leaves them out, besides those that the user denies,
+// and only yolo lets them leave the working directory.
+func TestOpenClawWrites(t *testing.T) {
+	t.Parallel()
+	forAgent(t, "openclaw", func(t *testing.T) {
+		outside := filepath.Join(t.TempDir(), "outside.txt")
+		for _, tt := range []struct {
+			name, mode string
+			in, out    bool
+		}{{"deny", "deny", false, false}, {"prompt", "prompt", true, false}, {"yolo", "yolo", true, true}} {
+			l := newLab(t, clawKit, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"tools":[%s]},{"text":"done"}],"onExhausted":"last"}`,
+				clawKit.write("inside.txt", "x"), clawKit.write(outside, "x")))
+			l.run("--approve", tt.mode, "-p", "write two files").completed(t)
+			for path, want := range map[string]bool{filepath.Join(l.work, "inside.txt"): tt.in, outside: tt.out} {
+				if _, err := os.Stat(path); (err == nil) != want {
+					t.Errorf("%s: %s: %v, want it written: %v", tt.name, path, err, want)
+				}
+			}
+			_ = os.Remove(outside)
+			l.noSurvivors()
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package openclaw
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"net/url"
@@ -27,21 +28,36 @@ type plan struct {
 	Needs       string         `json:"needs,omitempty"`       // what a gateway of the user's does not take
 	Given       bool           `json:"given,omitempty"`       // the environment names a gateway
 	NodeOptions string         `json:"nodeOptions,omitempty"` // without starter
+	Session     string         `json:"session,omitempty"`     // to go on with: the bridge begins an unknown one
+	Keys        []string       `json:"keys,omitempty"`        // that it may have in the database
 }
 
 // execModes are the values of tools.exec.mode by approval mode.
 var execModes = map[execution.ApprovalMode]string{"": "ask", execution.ApprovalPrompt: "ask", execution.ApprovalDeny: "ask", execution.ApprovalYolo: "full"}
 
+// unasked are the tools that change files without asking. The mode deny leaves them out of a run.
+var unasked = []string{"write", "edit", "apply_patch"}
+
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	run := l.Request.Run
 	defaults := map[string]any{"heartbeat": map[string]any{"every": "0m"}}
+	tools := map[string]any{"exec": map[string]any{"mode": execModes[run.ApprovalMode]}}
+	if run.ApprovalMode != execution.ApprovalYolo {
+		tools["fs"] = map[string]any{"workspaceOnly": true} // nobody would be asked outside either
+	}
 	p := plan{NodeOptions: l.Variable("NODE_OPTIONS"), Given: l.Variable("OPENCLAW_GATEWAY_URL") != "" || l.Variable("OPENCLAW_GATEWAY_PORT") != "",
 		Settings: map[string]any{
 			"agents": map[string]any{"defaults": defaults},
 			"cron":   map[string]any{"enabled": false},
-			"tools":  map[string]any{"exec": map[string]any{"mode": execModes[run.ApprovalMode]}},
+			"tools":  tools,
 		}}
+	if p.Session = cmp.Or(run.SessionID, run.ForkSessionID); p.Session != "" {
+		p.Keys = []string{p.Session, bridge + p.Session}
+	}
 	var needs []string
+	if run.ApprovalMode == execution.ApprovalDeny {
+		needs, tools["deny"] = append(needs, "approval mode deny"), unasked
+	}
 	if run.Model != "" {
 		needs = append(needs, "model")
 		defaults["model"], defaults["models"] = map[string]any{"primary": run.Model}, map[string]any{run.Model: map[string]any{}}
@@ -50,7 +66,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 		needs = append(needs, "MCP servers")
 		p.Settings["mcp"] = map[string]any{"servers": servers(run.MCPServers)}
 	}
-	p.Needs = strings.Join(needs, " and ")
+	p.Needs = strings.Join(needs, ", ")
 	text, err := json.Marshal(p)
 	if err != nil {
 		return cliagent.Invocation{}, err
@@ -115,6 +131,8 @@ func classify(code int64, _ string) execution.ErrorCode {
 		return execution.CodeCapability
 	case -32091:
 		return execution.CodeSpawn
+	case -32092:
+		return execution.CodeSessionNotFound
 	}
 	return ""
 }

@@ -17,6 +17,7 @@ const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 
 // The codes of what is refused.
 const cannot = -32090;
 const broken = -32091;
+const unknown = -32092;
 
 // refuse answers the first request with an error, in place of the bridge.
 async function refuse(code, message) {
@@ -54,6 +55,22 @@ function running(state) {
   }
 }
 
+// knows reports whether the database has one of the keys of a session. One that cannot be read leaves it to the gateway.
+function knows(state, keys) {
+  const file = join(state, "agents", "main", "agent", "openclaw-agent.sqlite");
+  if (!existsSync(file)) return false;
+  try {
+    const db = new (createRequire(import.meta.url)("node:sqlite").DatabaseSync)(file, { readOnly: true });
+    try {
+      return keys.some((key) => db.prepare("SELECT 1 FROM session_nodes WHERE session_key = ?").get(key));
+    } finally {
+      db.close();
+    }
+  } catch {
+    return true;
+  }
+}
+
 const freePort = () =>
   new Promise((done, failed) => {
     const s = createServer().on("error", failed);
@@ -70,11 +87,12 @@ const listens = (port) =>
     s.unref();
   });
 
-async function start(plan, state, config) {
+async function start(plan, state, config, user) {
   const port = await freePort();
   const token = crypto.randomUUID();
   const settings = { ...(existsSync(config) && { $include: config }), ...plan.settings };
   settings.agents.defaults.cwd = process.cwd();
+  if (settings.tools.deny) settings.tools.deny = [...new Set([...(user?.tools?.deny ?? []), ...settings.tools.deny])]; // a list replaces the user's
   settings.gateway = { mode: "local", bind: "loopback", port, auth: { mode: "token", token }, tailscale: { mode: "off" } };
   writeFileSync(here(own), JSON.stringify(settings), { mode: 0o600 });
   Object.assign(env, {
@@ -132,14 +150,17 @@ if (isMainThread) {
   const home = env.OPENCLAW_HOME || homedir();
   const state = resolve((env.OPENCLAW_STATE_DIR || join(home, ".openclaw")).replace(/^~(?=$|[\\/])/, home));
   const config = resolve(env.OPENCLAW_CONFIG_PATH || join(state, "openclaw.json"));
-  let given = plan.given;
+  let user;
   try {
-    given ||= json5(config).gateway?.mode === "remote";
+    user = json5(config);
   } catch {} // the gateway says what is wrong
+  const given = plan.given || user?.gateway?.mode === "remote";
   const lock = given ? undefined : running(state);
   if (lock?.configPath && basename(lock.configPath) === own)
     await refuse(cannot, "the gateway of another run has " + state + "; a gateway for all runs: openclaw gateway run");
-  if (!given && !lock) await start(plan, state, config);
+  const elsewhere = plan.keys?.[0].startsWith("agent:") && !plan.keys[0].startsWith("agent:main:"); // another agent's database
+  if (!given && plan.keys && !elsewhere && !knows(state, plan.keys)) await refuse(unknown, "there is no session " + plan.session);
+  if (!given && !lock) await start(plan, state, config, user);
   else if (plan.needs) await refuse(cannot, "a gateway that is not the run's own takes no " + plan.needs + " from it");
   else if (lock?.port) env.OPENCLAW_GATEWAY_PORT = String(lock.port);
   watch();

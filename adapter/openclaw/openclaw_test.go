@@ -97,14 +97,16 @@ func TestPlan(t *testing.T) {
 		settings string
 	}{
 		{"nothing", execution.RunOptions{}, nil, plan{},
-			`{"agents":{"defaults":{"heartbeat":{"every":"0m"}}},"cron":{"enabled":false},"tools":{"exec":{"mode":"ask"}}}`},
+			`{"agents":{"defaults":{"heartbeat":{"every":"0m"}}},"cron":{"enabled":false},"tools":{"exec":{"mode":"ask"},"fs":{"workspaceOnly":true}}}`},
+		{"a session", execution.RunOptions{SessionID: "s1"}, nil, plan{Session: "s1", Keys: []string{"s1", "agent:main:acp-bridge:s1"}},
+			`{"agents":{"defaults":{"heartbeat":{"every":"0m"}}},"cron":{"enabled":false},"tools":{"exec":{"mode":"ask"},"fs":{"workspaceOnly":true}}}`},
 		{"a gateway in the environment", execution.RunOptions{ApprovalMode: execution.ApprovalYolo}, []string{"OPENCLAW_GATEWAY_PORT=1", "NODE_OPTIONS=--use-system-ca"},
 			plan{Given: true, NodeOptions: "--use-system-ca"},
 			`{"agents":{"defaults":{"heartbeat":{"every":"0m"}}},"cron":{"enabled":false},"tools":{"exec":{"mode":"full"}}}`},
-		{"a model and servers", execution.RunOptions{Model: "a/b", ApprovalMode: execution.ApprovalDeny, MCPServers: servers}, nil, plan{Needs: "model and MCP servers"},
+		{"a model and servers", execution.RunOptions{Model: "a/b", ApprovalMode: execution.ApprovalDeny, MCPServers: servers}, nil, plan{Needs: "approval mode deny, model, MCP servers"},
 			`{"agents":{"defaults":{"heartbeat":{"every":"0m"},"model":{"primary":"a/b"},"models":{"a/b":{}}}},"cron":{"enabled":false},"mcp":{"servers":{` +
 				`"files":{"args":["-v"],"command":"mcp-files","env":{"A":"b"}},"old":{"transport":"sse","url":"https://mcp.example/sse"},` +
-				`"web":{"headers":{"X":"y"},"transport":"streamable-http","url":"https://mcp.example/"}}},"tools":{"exec":{"mode":"ask"}}}`},
+				`"web":{"headers":{"X":"y"},"transport":"streamable-http","url":"https://mcp.example/"}}},"tools":{"deny":["write","edit","apply_patch"],"exec":{"mode":"ask"},"fs":{"workspaceOnly":true}}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := started(t, tt.run, tt.environ...)
@@ -129,7 +131,7 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s: %+v %v", line, r, ok)
 		}
 	}
-	for code, want := range map[int64]execution.ErrorCode{-32090: execution.CodeCapability, -32091: execution.CodeSpawn, -32603: ""} {
+	for code, want := range map[int64]execution.ErrorCode{-32090: execution.CodeCapability, -32091: execution.CodeSpawn, -32092: execution.CodeSessionNotFound, -32603: ""} {
 		if got := classify(code, ""); got != want {
 			t.Errorf("%d: %s", code, got)
 		}
