@@ -2,10 +2,12 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
+	"github.com/drawbar/drawbar/agent/toolrule"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
@@ -57,8 +59,37 @@ func (r *Run) answerLocked(id execution.QuestionID, d execution.Decision) error 
 		return r.errorf(execution.CodeValidation, "the new input of question %s has %s where the question hides a secret", id, secret.Mark).
 			WithHint("write the value out, or approve the input unchanged")
 	}
+	if err := r.allowLocked(p.q, d); err != nil {
+		return err
+	}
 	r.takeLocked(id)
 	r.decideLocked(p.q, d)
+	return nil
+}
+
+// Suggest returns a rule that allows what a question asks and calls like it, for Decision.Always; empty if there is none.
+func (r *Run) Suggest(q execution.ApprovalRequired) string {
+	rule, _ := toolrule.Suggest(r.wouldUse(q))
+	return rule.String()
+}
+
+// allowLocked adds the rule of a decision to the run's. It must allow what was asked.
+func (r *Run) allowLocked(q execution.Question, d execution.Decision) error {
+	if d.Always == "" {
+		return nil
+	}
+	a, isApproval := q.Approval()
+	if !isApproval || !d.Approve {
+		return r.errorf(execution.CodeValidation, "only an approval can allow other calls, by the rule %s", d.Always)
+	}
+	rule, err := toolrule.Parse(d.Always)
+	if err != nil {
+		return r.errorf(execution.CodeValidation, "always: %v", err)
+	}
+	if _, ok := (toolrule.Rules{rule}).Allow(r.wouldUse(a)); !ok {
+		return r.errorf(execution.CodeValidation, "the rule %s does not allow what is asked: %s", rule, cmp.Or(a.Detail, a.Action))
+	}
+	r.rules.allow = append(r.rules.allow, rule)
 	return nil
 }
 
@@ -71,6 +102,9 @@ func (r *Run) decideLocked(q execution.Question, d execution.Decision) {
 	a, isApproval := q.Approval()
 	if !isApproval && d.Text != "" {
 		d.Approve = true
+	}
+	if d.Always != "" {
+		d.Reason, d.Always = cmp.Or(d.Reason, "from now on by the rule "+d.Always), "" // the agent knows no rules
 	}
 	if d.Approve {
 		r.push(execution.ApprovalGranted{ID: q.ID, Detail: d.Reason})

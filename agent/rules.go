@@ -49,7 +49,10 @@ func (r *Run) settled(q execution.ApprovalRequired) (d execution.Decision, ok bo
 	if mode == execution.ApprovalYolo {
 		return execution.Decision{Approve: true, Reason: "approval mode yolo"}, true
 	}
-	if rule, allowed := r.rules.allow.Allow(use); allowed {
+	r.mu.Lock() // an answer may add one
+	allow := r.rules.allow
+	r.mu.Unlock()
+	if rule, allowed := allow.Allow(use); allowed {
 		return execution.Decision{Approve: true, Reason: fmt.Sprintf("by the rule %s", rule)}, true
 	}
 	switch {

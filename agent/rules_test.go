@@ -172,3 +172,52 @@ func TestRulesRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestAlways: an approval may allow like calls from now on, by a rule that allows what was asked; the agent does not see the rule.
+func TestAlways(t *testing.T) {
+	t.Parallel()
+	command := func(line string) execution.ApprovalRequired {
+		return using("Bash", execution.ToolUse{Kind: execution.ToolShell, Command: line})
+	}
+	for _, tt := range []struct {
+		name, first, always, next, want string
+		denyTools                       []string
+	}{
+		{"the next call", "go test ./a", "Bash(go test:*)", "go test ./b", "true from now on by the rule Bash(go test:*), true by the rule Bash(go test:*)", nil},
+		{"another call", "go test ./a", "Bash(go test:*)", "go vet", "true from now on by the rule Bash(go test:*), false asked again", nil},
+		{"a denied call", "go test ./a", "Bash(go:*)", "go vet", "true from now on by the rule Bash(go:*), false denied by the rule Bash(go vet)", []string{"Bash(go vet)"}},
+		{"a rule for something else", "go vet", "Bash(go test:*)", "go test", "false the rule Bash(go test:*) does not allow what is asked: d, false asked again", nil},
+		{"no rule", "go vet", "Bash(", "go vet", `false always: the rule "Bash(" does not end with a bracket, false asked again`, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			asked := 0
+			req := request("x")
+			req.Run.DenyTools = tt.denyTools
+			r := start(t, backend(func(c *at.Call) execution.Result {
+				opened(c)
+				var said []string
+				for _, line := range []string{tt.first, tt.next} {
+					q := command(line)
+					q.ID, q.Detail = execution.QuestionID(line+" "+tt.name), "d"
+					d, err := c.Ask(q)
+					if err != nil || d.Always != "" {
+						return at.Failed(execution.CodeAborted, "asked")
+					}
+					said = append(said, map[bool]string{true: "true ", false: "false "}[d.Approve]+d.Reason)
+				}
+				c.Say(strings.Join(said, ", "))
+				ended(c)
+				return at.Completed()
+			}), req, agent.Options{OnApproval: func(context.Context, execution.ApprovalRequired) execution.Decision {
+				if asked++; asked > 1 {
+					return execution.Decision{Reason: "asked again"}
+				}
+				return execution.Decision{Approve: true, Always: tt.always}
+			}})
+			if res, _ := finish(t, r); strings.ReplaceAll(res.Text, "run "+string(r.ID())+": ", "") != tt.want {
+				t.Errorf("%q, want %q (%s) %+v", res.Text, tt.want, res.Status, res.Error)
+			}
+		})
+	}
+}

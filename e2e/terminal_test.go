@@ -32,7 +32,7 @@ func TestQuestionsOnATerminal(t *testing.T) {
 		l = relab(t, l, fmt.Sprintf(`{"onExhausted":"text:more","turns":[{"text":"I will.","tools":[%s]},{"text":"And.","tools":[%s]},{"text":"so be it"}]}`, escalated(k, one), escalated(k, two)))
 		s := l.onTerminal("write it")
 		s.Type("y\r") // nothing is asked yet
-		const asks = "allow it? [y]es, [n]o, or a reason to deny it: "
+		const asks = "[n]o  [?] "
 		at := s.Await(0, asks)
 		before := s.Shown()[:at]
 		tool, question := strings.LastIndex(before, "● "), strings.LastIndex(before, "? ")
@@ -52,7 +52,7 @@ func TestQuestionsOnATerminal(t *testing.T) {
 		if rest := s.Shown()[at:]; rest != "" {
 			t.Errorf("something is written over the second question: %q", rest)
 		}
-		s.Type("not on my watch\r")
+		s.Type("n not on my watch\r")
 		s.Await(at, "session "+k.name+":")
 		t.Logf("%s", s.Shown())
 		if _, err := os.Stat(one); err != nil {

@@ -38,6 +38,7 @@ type Decision struct {
 	Reason  string          `json:"reason,omitempty"`       // of a refusal, passed to the agent; of an approval, recorded
 	Text    string          `json:"text,omitempty"`         // the answer to an input question
 	Input   json.RawMessage `json:"updatedInput,omitempty"` // run the tool with this input instead
+	Always  string          `json:"always,omitempty"`       // rule of tool calls that are allowed from now on in this run, with an approval
 }
 
 // Interrupt ends the running turn, not the conversation.

@@ -64,13 +64,15 @@ func (s *screen) await(after int, want string) string {
 	return s.Shown()
 }
 
+// asks ends a permission question.
+const asks = "[n]o  [?] "
+
 const writesAFile = `{"turns":[{"text":"I will write it.","tools":[{"name":"Write","input":{"file_path":"made.txt","content":"made"}}],"delayMs":400},{"text":"Done."}]}`
 
 // A question stands on the screen in one piece, below what it is about; the status line waits; a blank line asks again.
 func TestQuestionOnATerminal(t *testing.T) {
 	t.Parallel()
 	s := onTerminal(t, 100, writesAFile, "run", "claude", "write it")
-	const asks = "allow it? [y]es, [n]o, or a reason to deny it: "
 	text := s.await(0, asks)
 	tool, question := strings.Index(text, "● Write"), strings.Index(text, "? Write")
 	if tool < 0 || question < tool {
@@ -89,6 +91,53 @@ func TestQuestionOnATerminal(t *testing.T) {
 	}
 	if b, err := os.ReadFile(filepath.Join(s.cmd.Dir, "made.txt")); err != nil || string(b) != "made" {
 		t.Errorf("made.txt: %q, %v", b, err)
+	}
+}
+
+// A permission question shows what would be written; what is no answer asks again, v shows all of it, and a allows the next ones, too.
+func TestPermissionKeys(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a line\\n", 40)
+	s := onTerminal(t, 100, `{"turns":[{"tools":[{"name":"Write","input":{"file_path":"first.txt","content":"`+long+`"}}]},
+		{"tools":[{"name":"Write","input":{"file_path":"second.txt","content":"two"}}]},
+		{"tools":[{"name":"Write","input":{"file_path":"../third.txt","content":"three"}}]},{"text":"Done."}]}`, "run", "claude", "write it")
+	const keys = "Allow? [y]es  [a]lways Edit(**)  [n]o  [v]iew all  [?] "
+	text := s.await(0, keys)
+	if !strings.Contains(text, "first.txt\r\n") || strings.Count(text, "+ a line") != 16 || !strings.Contains(text, "… 24 more lines") {
+		t.Errorf("the question:\n%q", text)
+	}
+	s.Type("sure thing\n")
+	text = s.await(len(text), keys)
+	if !strings.Contains(text, `"sure thing" is not an answer; to deny it with a reason: n REASON`) {
+		t.Errorf("%q", text)
+	}
+	s.Type("?\n")
+	text = s.await(len(text), keys)
+	if !strings.Contains(text, "from now on in this run those that the rule Edit(**) allows") {
+		t.Errorf("%q", text)
+	}
+	at := len(text)
+	s.Type("v\n")
+	text = s.await(at, asks)
+	if strings.Count(text[at:], "+ a line") != 40 {
+		t.Errorf("all of it:\n%q", text[at:])
+	}
+	if _, err := os.Stat(filepath.Join(s.cmd.Dir, "first.txt")); err == nil {
+		t.Error("it is written before the answer")
+	}
+	at = len(text)
+	s.Type("a\n")
+	text = s.await(at, "/third.txt)  [n]o  [?] ")
+	if strings.Count(text[at:], "Allow?") != 1 || !strings.Contains(text[at:], "allowed: by the rule Edit(**)") {
+		t.Errorf("the second write:\n%q", text[at:])
+	}
+	s.Type("n keep it simple\n")
+	s.await(len(text), "denied: keep it simple")
+	s.Exit()
+	for name, want := range map[string]bool{"first.txt": true, "second.txt": true, "../third.txt": false} {
+		if _, err := os.Stat(filepath.Join(s.cmd.Dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -307,7 +356,6 @@ func TestTwoTerminals(t *testing.T) {
 	dir := t.TempDir()
 	env := stage(t, dir)
 	first := onTerminalIn(t, dir, env, 100, "", `{"turns":[{"tools":[{"name":"Write","input":{"file_path":"made.txt","content":"made"}}]},{"hang":true}]}`, "run", "claude", "write it")
-	const asks = "allow it? [y]es, [n]o, or a reason to deny it: "
 	shown := len(first.await(0, asks))
 	ps := exec.Command(filepath.Join(dir, "bin", "drawbar"), "ps", "--quiet")
 	ps.Dir, ps.Env = first.cmd.Dir, env
@@ -343,7 +391,7 @@ func TestTypeAheadAnswersNoQuestion(t *testing.T) {
 	s := onTerminal(t, 100, slow, "run", "claude", "write it")
 	s.await(0, "claude ·") // the status line: the agent works
 	s.Type("y\n")
-	text := s.await(0, "or a reason to deny it: ")
+	text := s.await(0, asks)
 	time.Sleep(200 * time.Millisecond)
 	if _, err := os.Stat(filepath.Join(s.cmd.Dir, "made.txt")); err == nil {
 		t.Fatalf("the question was answered before it was shown:\n%q", s.Shown())

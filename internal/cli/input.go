@@ -71,8 +71,13 @@ func (a *App) ReadLineAt(ctx context.Context) (string, time.Time, error) {
 // Ask writes a question to standard error at once and waits for a line that is not empty. On a terminal, input typed before the
 // question was shown is ignored. The caller removes control characters from the question.
 func (a *App) Ask(ctx context.Context, question string) (string, error) {
+	return a.askAgain(ctx, question, question)
+}
+
+// askAgain is Ask with another text after an empty line.
+func (a *App) askAgain(ctx context.Context, question, again string) (string, error) {
 	a.forgetTyped()
-	for {
+	for ; ; question = again {
 		if _, err := io.WriteString(a.Err, question); err != nil {
 			return "", err
 		}

@@ -26,6 +26,7 @@ type gate struct {
 	open   chan struct{}
 	done   chan struct{}
 	render *Renderer // set before open is closed
+	many   int       // questions that waited then
 }
 
 // NewQuestions returns the questions of one run. status may be nil.
@@ -47,7 +48,7 @@ func (q *Questions) gate(id execution.QuestionID) *gate {
 // GiveWay waits until a pending question of the run is answered or withdrawn.
 func (q *Questions) GiveWay(id execution.QuestionID, render *Renderer, run *agent.Run) {
 	g := q.gate(id)
-	g.render = render
+	g.render, g.many = render, len(run.Pending())
 	close(g.open)
 	// A question that another process answers first is never asked here, so done may stay open.
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -63,32 +64,41 @@ func (q *Questions) GiveWay(id execution.QuestionID, render *Renderer, run *agen
 
 // Approve asks for permission.
 func (q *Questions) Approve(ctx context.Context, b execution.ApprovalRequired) execution.Decision {
-	line, err := q.Ask(ctx, b)
+	decision := execution.Decision{Reason: "no answer was given"}
+	err := q.ask(ctx, b.ID, func(g *gate) error {
+		p := Permission{b, g.render.Dir}
+		text := g.render.QuestionText(b, g.many)
+		for {
+			line, err := q.app.askAgain(ctx, text, p.keys(false))
+			if err != nil {
+				return err
+			}
+			d, reply := Decide(line, p.Always())
+			if reply == ReplyDecision {
+				decision = d
+				return nil
+			}
+			text = g.render.Again(p, reply, line)
+		}
+	})
 	if err != nil {
 		return execution.Decision{Reason: "no answer was given"}
 	}
-	return Decide(line)
+	return decision
 }
 
 // Input asks a question of the agent.
-func (q *Questions) Input(ctx context.Context, b execution.InputRequired) (string, error) {
-	return q.Ask(ctx, b)
+func (q *Questions) Input(ctx context.Context, b execution.InputRequired) (line string, err error) {
+	err = q.ask(ctx, b.ID, func(g *gate) error {
+		text := g.render.QuestionText(b, g.many)
+		line, err = q.app.Ask(ctx, text)
+		return err
+	})
+	return line, err
 }
 
 // DeniedByUser is the reason of a denial without one.
 const DeniedByUser = "denied by the user"
-
-// Decide reads an answer to a permission question: yes, no, or the reason of a denial.
-func Decide(line string) execution.Decision {
-	switch answer := strings.TrimSpace(line); {
-	case Yes(answer):
-		return execution.Decision{Approve: true}
-	case answer == "" || strings.EqualFold(answer, "n") || strings.EqualFold(answer, "no"):
-		return execution.Decision{Reason: DeniedByUser}
-	default:
-		return execution.Decision{Reason: answer}
-	}
-}
 
 // Yes reports whether an answer is yes.
 func Yes(answer string) bool {
@@ -101,16 +111,16 @@ func Pending(run *agent.Run, id execution.QuestionID) bool {
 	return id != "" && slices.ContainsFunc(run.Pending(), func(q execution.Question) bool { return q.ID == id })
 }
 
-// Ask waits for GiveWay, shows the question, and waits for a line.
-func (q *Questions) Ask(ctx context.Context, b execution.Body) (string, error) {
-	g := q.gate(QuestionID(b))
+// ask waits for GiveWay and lets f show the question and wait for its answer.
+func (q *Questions) ask(ctx context.Context, id execution.QuestionID, f func(*gate) error) error {
+	g := q.gate(id)
 	defer close(g.done)
 	select {
 	case <-g.open:
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return ctx.Err()
 	}
 	q.status.Hold(true)
 	defer q.status.Hold(false)
-	return q.app.Ask(ctx, g.render.QuestionText(b))
+	return f(g)
 }

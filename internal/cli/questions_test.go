@@ -1,19 +1,70 @@
 package cli
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/drawbar/drawbar/execution"
 )
 
+// TestDecide: only a clear word decides.
 func TestDecide(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]execution.Decision{
-		"y": {Approve: true}, " YES ": {Approve: true}, "n": {Reason: "denied by the user"}, "": {Reason: "denied by the user"},
-		"use another file": {Reason: "use another file"},
+		"y": {Approve: true}, " YES ": {Approve: true}, "n": {Reason: "denied by the user"}, "No, ": {Reason: "denied by the user"},
+		"n use another file": {Reason: "use another file"}, "no, later": {Reason: "later"}, "a": {Approve: true, Always: "Read"}, "Always": {Approve: true, Always: "Read"},
 	} {
-		if got := Decide(in); !reflect.DeepEqual(got, want) {
+		if got, reply := Decide(in, "Read"); reply != ReplyDecision || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, want %+v", in, got, want)
 		}
+	}
+	for in, want := range map[string]Reply{"": ReplyUnclear, "yes please": ReplyUnclear, "use another file": ReplyUnclear, "ya": ReplyUnclear, "v": ReplyView, "?": ReplyHelp} {
+		if got, reply := Decide(in, "Read"); reply != want || got.Approve {
+			t.Errorf("%q: %v, want %v", in, reply, want)
+		}
+	}
+	if _, reply := Decide("a", ""); reply != ReplyUnclear {
+		t.Error("always without a rule decides")
+	}
+}
+
+// TestSubject: a question shows a command in full, and a change as a diff with paths seen from the working directory.
+func TestSubject(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "old.txt"), []byte("one\ntwo\nthree\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	edit := func(path, input string) execution.ApprovalRequired {
+		return execution.ApprovalRequired{Detail: "d", Use: execution.ToolUse{Kind: execution.ToolEdit, Paths: []string{path}}, Input: json.RawMessage(input)}
+	}
+	for name, c := range map[string]struct {
+		q    execution.ApprovalRequired
+		want string
+	}{
+		"a command":     {execution.ApprovalRequired{Use: execution.ToolUse{Kind: execution.ToolShell, Command: "cat <<E\nx\nE\n"}}, "cat <<E\nx\nE"},
+		"a new file":    {edit(filepath.Join(dir, "sub", "new.txt"), `{"content":"x\ny\n"}`), filepath.Join("sub", "new.txt") + "\n+ x\n+ y"},
+		"a whole file":  {edit("old.txt", `{"content":"one\n2\nthree\n"}`), "old.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three"},
+		"a replacement": {edit("old.txt", `{"old_string":"two","new_string":"2"}`), "old.txt\n- two\n+ 2"},
+		"a patch":       {edit("old.txt", `{"patch":"@@\n-a\n+b\n"}`), "old.txt\n@@\n-a\n+b"},
+		"no input":      {edit("old.txt", ``), "old.txt"},
+		"outside":       {edit("/etc/x", `{}`), "/etc/x"},
+		"another tool":  {execution.ApprovalRequired{Detail: "the\nweb"}, "the web"},
+		"not text":      {edit("old.txt", `{"content":5,"old":[]}`), "old.txt"},
+	} {
+		if got, cut := (Permission{c.q, dir}).subject(false); strings.Join(got, "\n") != c.want || cut {
+			t.Errorf("%s: %q, want %q", name, strings.Join(got, "\n"), c.want)
+		}
+	}
+	long := Permission{edit("n.txt", `{"content":"`+strings.Repeat(`x\n`, 40)+`"}`), dir}
+	if got, cut := long.subject(false); len(got) != 1+shownHead+1+shownTail || !cut || got[1+shownHead] != "… 24 more lines" {
+		t.Errorf("%q", got)
+	}
+	if got, cut := long.subject(true); len(got) != 41 || cut {
+		t.Errorf("%q", got)
 	}
 }

@@ -25,6 +25,9 @@ type Renderer struct {
 	names    map[string]string
 	denial   string // reason of the last denial; the failure of its call repeats it
 
+	// Dir is the run's working directory: paths inside are shown relative to it.
+	Dir string
+
 	// Unasked hides permission questions, because the approval mode yolo answers them.
 	Unasked bool
 
@@ -91,21 +94,25 @@ func QuestionID(b execution.Body) execution.QuestionID {
 	return ""
 }
 
-// QuestionText returns a question with its possible answers, to be written at once.
-func (r *Renderer) QuestionText(b execution.Body) string {
+// QuestionText returns a question with its possible answers, to be written at once. pending is the number of questions that wait.
+func (r *Renderer) QuestionText(b execution.Body, pending int) string {
 	r.status.Hide()
 	r.breakLine()
 	if q, ok := b.(execution.ApprovalRequired); ok {
-		return r.paint(yellow, "? "+q.Action) + " " + r.paint(dim, OneLine(q.Detail, 200)) + "\n  allow it? [y]es, [n]o, or a reason to deny it: "
+		which := ""
+		if pending > 1 {
+			which = fmt.Sprintf(" (1 of %d)", pending)
+		}
+		return r.block(Permission{q, r.Dir}, false, which)
 	}
 	q, _ := b.(execution.InputRequired)
 	return r.paint(yellow, "? "+q.Question) + "\n  your answer: "
 }
 
-// Question writes a question that the reader can answer.
-func (r *Renderer) Question(e execution.Event) {
+// Question writes a question that the reader can answer, the first of those that wait.
+func (r *Renderer) Question(e execution.Event, pending int) {
 	r.status.Event(e)
-	io.WriteString(r.err, r.QuestionText(e.Body))
+	io.WriteString(r.err, r.QuestionText(e.Body, pending))
 }
 
 // Event writes one event.

@@ -48,6 +48,7 @@ type PendingQuestion struct {
 	Approval bool                 `json:"approval"`
 	Text     string               `json:"text"`
 	Detail   string               `json:"detail,omitempty"`
+	Always   string               `json:"always,omitempty"` // rule that an answer may allow from now on
 	Since    time.Time            `json:"since"`
 }
 
@@ -286,7 +287,7 @@ func Apply(r *agent.Run, c Call) Reply {
 	for _, q := range r.Pending() {
 		p := PendingQuestion{ID: q.ID, Since: time.UnixMilli(q.CreatedAt).UTC()}
 		if a, ok := q.Approval(); ok {
-			p.Approval, p.Text, p.Detail = true, a.Action, a.Detail
+			p.Approval, p.Text, p.Detail, p.Always = true, a.Action, a.Detail, r.Suggest(a)
 		} else if i, ok := q.Body.(execution.InputRequired); ok {
 			p.Text, p.Detail = i.Question, i.Context
 		}

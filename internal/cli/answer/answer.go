@@ -19,18 +19,21 @@ import (
 // NewApprove returns "drawbar approve".
 func NewApprove(app *cli.App) *cobra.Command {
 	var question string
+	var always bool
 	cmd := &cobra.Command{
 		Use: "approve RUN",
 		Long: `Approve what a run waits for permission to do. drawbar ps --waiting shows the runs that wait, and what for.
 
-Of several questions, the one that --question names is answered. drawbar deny refuses, drawbar answer replies to a question in words.`,
+With --always, calls like it are allowed from now on in this run, by the rule that is printed. Of several questions, the one that
+--question names is answered. drawbar deny refuses, drawbar answer replies to a question in words.`,
 		Example: "  drawbar ps --waiting\n  drawbar approve 01K9Z3",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd.Context(), app, args[0], choice{question, true}, execution.Decision{Approve: true})
+			return answer(cmd.Context(), app, args[0], choice{question, true, always}, execution.Decision{Approve: true})
 		},
 	}
 	questionFlag(cmd, &question)
+	cmd.Flags().BoolVar(&always, "always", false, "allow calls like it from now on in this run")
 	return cmd
 }
 
@@ -50,7 +53,7 @@ func NewDeny(app *cli.App) *cobra.Command {
 				}
 				reason = cli.DeniedByUser
 			}
-			return answer(cmd.Context(), app, args[0], choice{question, true}, execution.Decision{Reason: reason})
+			return answer(cmd.Context(), app, args[0], choice{question, true, false}, execution.Decision{Reason: reason})
 		},
 	}
 	questionFlag(cmd, &question)
@@ -72,7 +75,7 @@ func New(app *cli.App) *cobra.Command {
 			if strings.TrimSpace(text) == "" {
 				return cli.Usage("the answer is empty").WithHint("%s", cmd.UseLine())
 			}
-			return answer(cmd.Context(), app, args[0], choice{question, false}, execution.Decision{Approve: true, Text: text})
+			return answer(cmd.Context(), app, args[0], choice{question, false, false}, execution.Decision{Approve: true, Text: text})
 		},
 	}
 	questionFlag(cmd, &question)
@@ -87,6 +90,7 @@ func questionFlag(cmd *cobra.Command, id *string) {
 type choice struct {
 	id       string // "" if the run has only one of the kind
 	approval bool
+	always   bool
 }
 
 // answered is the answer of the commands to --json.
@@ -94,6 +98,7 @@ type answered struct {
 	RunID    execution.RunID         `json:"runId"`
 	Question control.PendingQuestion `json:"question"`
 	Approved bool                    `json:"approved"`
+	Always   string                  `json:"always,omitempty"` // rule of the calls that are allowed from now on
 }
 
 func answer(ctx context.Context, app *cli.App, id string, c choice, d execution.Decision) error {
@@ -117,11 +122,16 @@ func answer(ctx context.Context, app *cli.App, id string, c choice, d execution.
 	if err != nil {
 		return err
 	}
+	if c.always {
+		if d.Always = q.Always; d.Always == "" {
+			return execution.Errorf(execution.CodeValidation, "no rule allows calls like %s", q.String()).WithHint("approve it without --always")
+		}
+	}
 	// By its id, so that what is answered is what was looked up, whatever the run asks meanwhile.
 	if _, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "answer", Question: q.ID, Decision: &d}); err != nil {
 		return err
 	}
-	return app.Answer(answered{r.ID, q, d.Approve}, func() {
+	return app.Answer(answered{r.ID, q, d.Approve, d.Always}, func() {
 		verb := "denied"
 		switch {
 		case !q.Approval:
@@ -130,6 +140,9 @@ func answer(ctx context.Context, app *cli.App, id string, c choice, d execution.
 			verb = "approved"
 		}
 		app.Printf("%s: %s\n", verb, cli.OneLine(q.String(), 200))
+		if d.Always != "" {
+			app.Printf("from now on in this run: %s\n", d.Always)
+		}
 	})
 }
 

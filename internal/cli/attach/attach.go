@@ -44,11 +44,10 @@ func New(app *cli.App) *cobra.Command {
 			}
 			var shown run.Shown
 			go talk(ctx, app, r.ControlPath(), &shown) // reading from a terminal cannot be cancelled: it ends with the input or the process
-			err = logs.Print(ctx, app, string(r.ID), after, true, debug, func(id execution.QuestionID) bool {
+			err = logs.Print(ctx, app, string(r.ID), after, true, debug, live{&shown, func(id execution.QuestionID) bool {
 				status, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "status"})
-				shown.Add(id)
 				return err == nil && slices.ContainsFunc(status.Pending, func(q control.PendingQuestion) bool { return q.ID == id })
-			})
+			}})
 			if ctx.Err() != nil {
 				app.Notef("\nRun %s is still running. drawbar attach %[1]s follows it again, drawbar stop %[1]s stops it.", r.ID)
 			}
@@ -60,6 +59,15 @@ func New(app *cli.App) *cobra.Command {
 	cmd.Flags().Uint64Var(&after, "after", 0, "only events after this number")
 	return cmd
 }
+
+// live are the questions of a live run.
+type live struct {
+	*run.Shown
+	waits func(execution.QuestionID) bool
+}
+
+// Waits implements logs.Questions.
+func (l live) Waits(id execution.QuestionID) bool { return l.waits(id) }
 
 func talk(ctx context.Context, app *cli.App, path string, shown *run.Shown) {
 	do := func(c control.Call) (control.Reply, error) {
@@ -76,7 +84,7 @@ func talk(ctx context.Context, app *cli.App, path string, shown *run.Shown) {
 			}
 			return
 		}
-		call, quit := run.Parse(line, do, shown.By(app, at))
+		call, quit := run.Parse(line, do, shown.By(app, at), func(id execution.QuestionID, reply cli.Reply) { shown.Again(app, id, reply, line) })
 		if quit {
 			return
 		}

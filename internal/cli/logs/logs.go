@@ -29,9 +29,16 @@ record stops earlier, an error follows the last event: exit code 12 for a lost r
 	return cmd
 }
 
-// Print writes the events of a run: as JSON lines with --json, otherwise like "drawbar run". waits reports whether the reader can
-// answer a question, which is then shown with its possible answers; nil means never.
-func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, debug bool, waits func(execution.QuestionID) bool) error {
+// Questions are those of a run that a reader can answer; they are shown with their possible answers, one at a time.
+type Questions interface {
+	Waits(execution.QuestionID) bool                             // nobody has answered it
+	Add(execution.Event, *cli.Renderer) (now bool)               // whether to show it now
+	Answered(execution.Body) (next execution.Event, waiting int) // the next one to show, after an event
+}
+
+// Print writes the events of a run: as JSON lines with --json, otherwise like "drawbar run". questions are nil for a reader who cannot
+// answer.
+func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, debug bool, questions Questions) error {
 	s, err := app.Store()
 	if err != nil {
 		return err
@@ -39,6 +46,7 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 	defer s.Close()
 	render := cli.NewRenderer(app, debug, nil)
 	if run, err := s.Get(id); err == nil { // Events reports an unknown run
+		render.Dir = run.Cwd
 		render.Unasked = run.ApprovalMode == execution.ApprovalYolo
 		follow = follow || !run.Live // following reports why a record stops early
 	}
@@ -57,11 +65,17 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 			}
 			continue
 		}
-		if id := cli.QuestionID(e.Body); id != "" && waits != nil && waits(id) {
-			render.Question(e)
+		if id := cli.QuestionID(e.Body); id == "" || questions == nil || !questions.Waits(id) {
+			render.Event(e)
+		} else if questions.Add(e, render) {
+			render.Question(e, 1)
+		}
+		if questions == nil {
 			continue
 		}
-		render.Event(e)
+		if next, waiting := questions.Answered(e.Body); waiting > 0 {
+			render.Question(next, waiting)
+		}
 	}
 	if ended || app.JSON {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,20 +20,63 @@ type conversation struct {
 	shown Shown
 }
 
-// Shown records when questions were shown. Its zero value is ready; it is safe for concurrent use.
+// Shown has the questions of a run that its reader can answer, and shows them one at a time. Its zero value is ready; it is safe for
+// concurrent use.
 type Shown struct {
-	mu sync.Mutex
-	at map[execution.QuestionID]time.Time
+	mu   sync.Mutex
+	list []asked
 }
 
-// Add records that a question is shown now.
-func (s *Shown) Add(id execution.QuestionID) {
+type asked struct {
+	event  execution.Event
+	at     time.Time     // when it was shown
+	render *cli.Renderer // nil with --json
+}
+
+// Add adds a question. It reports whether to show it now: if another one is on the screen, it follows that one's answer.
+func (s *Shown) Add(e execution.Event, render *cli.Renderer) (now bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.at == nil {
-		s.at = map[execution.QuestionID]time.Time{}
+	q := asked{event: e, render: render}
+	if now = len(s.list) == 0; now {
+		q.at = time.Now()
 	}
-	s.at[id] = time.Now()
+	s.list = append(s.list, q)
+	return now
+}
+
+// Answered removes the question that an event ends, and returns the next one to show, with the number of those that wait.
+func (s *Shown) Answered(b execution.Body) (next execution.Event, waiting int) {
+	var id execution.QuestionID
+	switch b := b.(type) {
+	case execution.ApprovalGranted:
+		id = b.ID
+	case execution.ApprovalDenied:
+		id = b.ID
+	case execution.QuestionWithdrawn:
+		id = b.ID
+	default:
+		return next, 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = slices.DeleteFunc(s.list, func(q asked) bool { return cli.QuestionID(q.event.Body) == id })
+	if len(s.list) == 0 || !s.list[0].at.IsZero() {
+		return next, 0
+	}
+	s.list[0].at = time.Now()
+	return s.list[0].event, len(s.list)
+}
+
+// find returns a question.
+func (s *Shown) find(id execution.QuestionID) (asked, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.list, func(q asked) bool { return cli.QuestionID(q.event.Body) == id })
+	if i < 0 {
+		return asked{}, false
+	}
+	return s.list[i], true
 }
 
 // By returns a function that reports whether a line typed at that time can answer a question: on a terminal, only if the question
@@ -40,11 +84,20 @@ func (s *Shown) Add(id execution.QuestionID) {
 func (s *Shown) By(app *cli.App, at time.Time) func(execution.QuestionID) bool {
 	terminal := cli.IsTerminal(app.In)
 	return func(id execution.QuestionID) bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		shown, ok := s.at[id]
-		return !terminal || ok && !at.Before(shown)
+		q, ok := s.find(id)
+		return !terminal || ok && !q.at.IsZero() && !at.Before(q.at)
 	}
+}
+
+// Again writes what a person reads after a reply that decides nothing.
+func (s *Shown) Again(app *cli.App, id execution.QuestionID, reply cli.Reply, line string) {
+	q, _ := s.find(id)
+	b, ok := q.event.Body.(execution.ApprovalRequired)
+	if !ok || q.render == nil {
+		app.Notef("%q is not an answer: y, a, n, or n with a reason", cli.OneLine(line, 40))
+		return
+	}
+	_, _ = io.WriteString(app.Err, q.render.Again(cli.Permission{Question: b, Dir: q.render.Dir}, reply, line)) // nowhere to report an error
 }
 
 // listen forwards lines of standard input to the run: as answers to pending questions, messages or slash commands.
@@ -57,7 +110,7 @@ func (c *conversation) listen(ctx context.Context, do func(control.Call) (contro
 			}
 			return
 		}
-		call, quit := Parse(line, do, c.shown.By(c.app, at))
+		call, quit := Parse(line, do, c.shown.By(c.app, at), func(id execution.QuestionID, reply cli.Reply) { c.shown.Again(c.app, id, reply, line) })
 		if quit {
 			return
 		}
@@ -71,8 +124,10 @@ func (c *conversation) listen(ctx context.Context, do func(control.Call) (contro
 }
 
 // Parse converts a line to a call. A plain line answers a pending question, which do reports, or else is a message. shown reports
-// whether a question was shown when the line was typed; other questions are not answered.
-func Parse(line string, do func(control.Call) (control.Reply, error), shown func(execution.QuestionID) bool) (call control.Call, quit bool) {
+// whether a question was shown when the line was typed; other questions are not answered. again is called for a reply to a permission
+// question that decides nothing.
+func Parse(line string, do func(control.Call) (control.Reply, error), shown func(execution.QuestionID) bool,
+	again func(execution.QuestionID, cli.Reply)) (call control.Call, quit bool) {
 	text := strings.TrimSpace(line)
 	if word, rest, _ := strings.Cut(text, " "); strings.HasPrefix(word, "/") {
 		switch word {
@@ -93,9 +148,13 @@ func Parse(line string, do func(control.Call) (control.Reply, error), shown func
 			if !shown(q.ID) {
 				continue
 			}
-			d := cli.Decide(text)
-			if !q.Approval {
-				d = execution.Decision{Approve: true, Text: text}
+			d := execution.Decision{Approve: true, Text: text}
+			if q.Approval {
+				var reply cli.Reply
+				if d, reply = cli.Decide(text, q.Always); reply != cli.ReplyDecision {
+					again(q.ID, reply)
+					return control.Call{}, false
+				}
 			}
 			return control.Call{Verb: "answer", Question: q.ID, Decision: &d}, false
 		}

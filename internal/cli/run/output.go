@@ -76,13 +76,21 @@ func (o *output) event(e execution.Event) {
 	o.buf.WriteByte('\n')
 }
 
-// question writes a question that standard input can answer.
-func (o *output) question(e execution.Event) {
+// question writes a question that standard input can answer, unless another one is on the screen.
+func (o *output) question(e execution.Event, shown *Shown) {
 	if o.render == nil {
 		o.event(e)
-		return
 	}
-	o.render.Question(e)
+	if shown.Add(e, o.render) {
+		o.show(e, 1)
+	}
+}
+
+// show writes a question for people.
+func (o *output) show(e execution.Event, waiting int) {
+	if o.render != nil {
+		o.render.Question(e, waiting)
+	}
 }
 
 func (o *output) close() {

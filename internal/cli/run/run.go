@@ -233,6 +233,7 @@ func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	defer out.close()
 	if out.render != nil {
 		out.render.Unrecorded = !client.Recorded(run.ID())
+		out.render.Dir = req.Run.Cwd
 		out.render.Unasked = req.Run.ApprovalMode == execution.ApprovalYolo
 	}
 	var background sync.WaitGroup
@@ -267,8 +268,10 @@ func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 		case asks:
 			questions.GiveWay(question, out.render, run)
 		default:
-			out.question(e)
-			talk.shown.Add(question)
+			out.question(e, &talk.shown)
+		}
+		if next, waiting := talk.shown.Answered(e.Body); waiting > 0 {
+			out.show(next, waiting)
 		}
 		if _, ended := e.Body.(execution.TurnEnd); ended && e.Parent == "" && terminal && req.Run.Interactive {
 			fmt.Fprint(app.Err, "> ")

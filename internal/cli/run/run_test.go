@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/control"
 )
 
@@ -13,6 +14,8 @@ func TestParseLines(t *testing.T) {
 		return func(control.Call) (control.Reply, error) { return control.Reply{OK: true, Pending: list}, nil }
 	}
 	approve := execution.Decision{Approve: true}
+	always := execution.Decision{Approve: true, Always: "Edit(**)"}
+	reason := execution.Decision{Reason: "not now"}
 	answer := execution.Decision{Approve: true, Text: "the second"}
 	for _, tc := range []struct {
 		name, line string
@@ -23,6 +26,10 @@ func TestParseLines(t *testing.T) {
 		{"a message", "go on", pending(), control.Call{Verb: "send", Text: "go on", When: execution.WhenNow}, false},
 		{"nothing", "  ", pending(), control.Call{}, false},
 		{"an approval", "y", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{Verb: "answer", Question: "q1", Decision: &approve}, false},
+		{"for the run", "a", pending(control.PendingQuestion{ID: "q1", Approval: true, Always: "Edit(**)"}), control.Call{Verb: "answer", Question: "q1", Decision: &always}, false},
+		{"a denial", "n not now", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{Verb: "answer", Question: "q1", Decision: &reason}, false},
+		{"unclear", "hm", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{}, false},
+		{"view", "v", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{}, false},
 		{"an answer", "the second", pending(control.PendingQuestion{ID: "q2"}), control.Call{Verb: "answer", Question: "q2", Decision: &answer}, false},
 		{"typed ahead", "y", pending(control.PendingQuestion{ID: "unseen", Approval: true}), control.Call{Verb: "send", Text: "y", When: execution.WhenNow}, false},
 		{"an empty line", "", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{}, false},
@@ -33,7 +40,7 @@ func TestParseLines(t *testing.T) {
 		{"a path is a message", "/etc/hosts is wrong", pending(), control.Call{Verb: "send", Text: "/etc/hosts is wrong", When: execution.WhenNow}, false},
 		{"quit", "/quit", pending(), control.Call{}, true},
 	} {
-		call, quit := Parse(tc.line, tc.pending, func(id execution.QuestionID) bool { return id != "unseen" })
+		call, quit := Parse(tc.line, tc.pending, func(id execution.QuestionID) bool { return id != "unseen" }, func(execution.QuestionID, cli.Reply) {})
 		if !reflect.DeepEqual(call, tc.want) || quit != tc.quit {
 			t.Errorf("%s: %+v %v, want %+v %v", tc.name, call, quit, tc.want, tc.quit)
 		}
