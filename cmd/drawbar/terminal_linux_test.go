@@ -74,9 +74,9 @@ func TestQuestionOnATerminal(t *testing.T) {
 	t.Parallel()
 	s := onTerminal(t, 100, writesAFile, "run", "claude", "write it")
 	text := s.await(0, asks)
-	tool, question := strings.Index(text, "● Write"), strings.Index(text, "? Write")
-	if tool < 0 || question < tool {
-		t.Errorf("the tool at %d, the question at %d:\n%q", tool, question, text)
+	said, question := strings.Index(text, "I will write it."), strings.Index(text, "? Write\r\n    made.txt\r\n    + made\r\n")
+	if said < 0 || question < said {
+		t.Errorf("the message at %d, the question at %d:\n%q", said, question, text)
 	}
 	time.Sleep(400 * time.Millisecond) // three frames of the status line
 	if late := s.Shown(); late != text {
@@ -85,8 +85,8 @@ func TestQuestionOnATerminal(t *testing.T) {
 	s.Type("\n")
 	s.await(len(text), asks)
 	s.Type("y\n")
-	s.await(len(text), "Done.")
-	if code := s.Exit(); code != 0 {
+	text = s.await(len(text), "Done.")
+	if code := s.Exit(); code != 0 || !strings.Contains(text, "✓ Write made.txt +1\r\n") {
 		t.Errorf("exit code %d:\n%q", code, s.Shown())
 	}
 	if b, err := os.ReadFile(filepath.Join(s.cmd.Dir, "made.txt")); err != nil || string(b) != "made" {

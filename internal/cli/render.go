@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"golang.org/x/text/width"
 
 	"github.com/drawbar/drawbar/execution"
 )
@@ -22,7 +25,7 @@ type Renderer struct {
 	midLine  bool // standard output is in the middle of a line
 	streamed bool // the current message came in deltas
 	said     bool // something was written to standard output
-	names    map[string]string
+	tools    tools
 	denial   string // reason of the last denial; the failure of its call repeats it
 
 	// Dir is the run's working directory: paths inside are shown relative to it.
@@ -37,9 +40,12 @@ type Renderer struct {
 
 // NewRenderer returns a renderer for the app's streams. status may be nil.
 func NewRenderer(app *App, debug bool, status *StatusLine) *Renderer {
-	return &Renderer{out: app.Out, err: app.Err, color: app.Color(app.Err), debug: debug, status: status,
-		names: map[string]string{}}
+	return &Renderer{out: app.Out, err: app.Err, color: app.Color(app.Err), debug: debug, status: status, tools: tools{fold: status != nil}}
 }
+
+// Fold makes the renderer write a call of a tool when it is over, in one line, and reads in a row as one: for readers who see what runs
+// meanwhile, or for a run that has ended.
+func (r *Renderer) Fold() { r.tools.fold = true }
 
 // paint colours a text after removing control characters.
 func (r *Renderer) paint(code, s string) string {
@@ -60,6 +66,7 @@ const (
 
 // note writes a line to standard error, after ending an open line of standard output.
 func (r *Renderer) note(format string, args ...any) {
+	r.flush()
 	r.status.Hide()
 	r.breakLine()
 	fmt.Fprintf(r.err, format+"\n", args...)
@@ -76,6 +83,7 @@ func (r *Renderer) say(text string) {
 	if text == "" {
 		return
 	}
+	r.flush()
 	r.said = true
 	r.status.Hide()
 	io.WriteString(r.out, Printable(text))
@@ -96,6 +104,7 @@ func QuestionID(b execution.Body) execution.QuestionID {
 
 // QuestionText returns a question with its possible answers, to be written at once. pending is the number of questions that wait.
 func (r *Renderer) QuestionText(b execution.Body, pending int) string {
+	r.flush()
 	r.status.Hide()
 	r.breakLine()
 	if q, ok := b.(execution.ApprovalRequired); ok {
@@ -123,6 +132,10 @@ func (r *Renderer) Event(e execution.Event) {
 		indent = "  │ "
 	}
 	switch b := e.Body.(type) {
+	case execution.StepStart, execution.StepEnd, execution.TokenUsage, execution.TurnEnd:
+		if !r.tools.onlyReads() {
+			r.flush()
+		}
 	case execution.TextDelta:
 		if e.Parent == "" {
 			r.streamed = true
@@ -142,30 +155,39 @@ func (r *Renderer) Event(e execution.Event) {
 			r.note("%s%s", indent, r.paint(dim, "thinking: "+OneLine(b.Thinking, 200)))
 		}
 	case execution.ToolCallReady:
-		r.names[b.ToolCallID] = b.ToolName
-		r.note("%s%s %s", indent, r.paint(bold, "● "+b.ToolName), r.paint(dim, Summarize(b.Input)))
+		r.begin(b.ToolCallID, b.ToolName, b.Input, indent)
 	case execution.MCPToolCallStart:
-		r.names[b.ToolCallID] = b.Server + "/" + b.ToolName
-		r.note("%s%s %s", indent, r.paint(bold, "● "+b.Server+"/"+b.ToolName), r.paint(dim, Summarize(b.Input)))
+		r.begin(b.ToolCallID, b.Server+"/"+b.ToolName, b.Input, indent)
+	case execution.ToolResultEvent:
+		r.over(b.ToolCallID, "", "", indent)
+	case execution.MCPToolResult:
+		r.over(b.ToolCallID, "", "", indent)
 	case execution.ToolError:
 		if b.Error == r.denial && b.Error != "" {
+			r.tools.take(b.ToolCallID)
 			break
 		}
-		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+OneLine(b.Error, 300)))
+		r.over(b.ToolCallID, b.ToolName, cmp.Or(b.Error, "failed"), indent)
 	case execution.MCPToolError:
-		r.note("%s%s", indent, r.paint(red, "  ✗ "+r.name(b.ToolCallID, b.ToolName)+": "+OneLine(b.Error, 300)))
+		r.over(b.ToolCallID, b.ToolName, cmp.Or(b.Error, "failed"), indent)
+	case execution.ShellStdoutDelta:
+		r.printed(b.ToolCallID, b.Delta)
+	case execution.ShellStderrDelta:
+		r.printed(b.ToolCallID, b.Delta)
 	case execution.ShellExit:
-		if b.ExitCode != 0 {
-			r.note("%s%s", indent, r.paint(yellow, fmt.Sprintf("  exit code %d", b.ExitCode)))
+		r.exited(b.ToolCallID, b.ExitCode, indent)
+	case execution.FileRead:
+		if c := r.tools.find(b.ToolCallID); c != nil {
+			c.read = shorten(Relative(r.Dir, b.Path))
 		}
 	case execution.FileCreate:
-		r.note("%s%s", indent, r.paint(green, "  + "+shorten(b.Path)))
+		r.changed(b.ToolCallID, "+", b.Path, "", indent)
 	case execution.FileWrite:
-		r.note("%s%s", indent, r.paint(green, "  ~ "+shorten(b.Path)))
+		r.changed(b.ToolCallID, "~", b.Path, "", indent)
 	case execution.FilePatch:
-		r.note("%s%s", indent, r.paint(green, "  ~ "+shorten(b.Path)))
+		r.changed(b.ToolCallID, "~", b.Path, b.Diff, indent)
 	case execution.FileDelete:
-		r.note("%s%s", indent, r.paint(green, "  - "+shorten(b.Path)))
+		r.changed(b.ToolCallID, "-", b.Path, "", indent)
 	case execution.SubagentSpawn:
 		r.note("%s%s %s", indent, r.paint(bold, "▸ sub-agent "+b.AgentName), r.paint(dim, OneLine(b.Prompt, 120)))
 	case execution.ApprovalRequired:
@@ -212,6 +234,8 @@ func (r *Renderer) Event(e execution.Event) {
 			r.note("%s", r.paint(dim, string(b.Source)+": "+OneLine(b.Line, 500)))
 		}
 	case execution.Finished:
+		r.flush()
+		r.unfinished()
 		if out := b.Result.Output; out != nil && b.Result.Status == execution.StatusCompleted && !r.said {
 			// The answer came without a message event: text in the result only, or structured output.
 			if out.Text != "" {
@@ -239,13 +263,6 @@ func retryText(b execution.Retry) string {
 		text += " in " + (time.Duration(b.DelayMs) * time.Millisecond).String()
 	}
 	return text
-}
-
-func (r *Renderer) name(id, name string) string {
-	if name != "" {
-		return name
-	}
-	return r.names[id]
 }
 
 // finish prints the outcome: the whole error, then a line with the cost.
@@ -400,6 +417,43 @@ func OneLine(s string, n int) string {
 		return string(r[:n-1]) + "…"
 	}
 	return s
+}
+
+// Fit returns a text in one line of at most that many columns of a terminal, where some characters take two.
+func Fit(s string, columns int) string {
+	s = OneLine(s, len(s))
+	if Columns(s) <= columns {
+		return s
+	}
+	n := 0
+	for i, r := range s {
+		if n += runeColumns(r); n > columns-1 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// Columns returns the width of a line on a terminal.
+func Columns(s string) (n int) {
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	switch {
+	case unicode.Is(unicode.Mn, r), unicode.Is(unicode.Me, r), unicode.Is(unicode.Cf, r):
+		return 0
+	case r >= 0x1f300 && r <= 0x1faff: // pictures
+		return 2
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
 }
 
 func tail(s string, n int) string {

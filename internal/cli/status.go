@@ -65,11 +65,11 @@ func (s *StatusLine) draw() {
 	if s.usd > 0 {
 		parts = append(parts, fmt.Sprintf("$%.4f", s.usd))
 	}
-	fmt.Fprintf(s.w, "\r\x1b[K%c %s", frames[s.frame%len(frames)], OneLine(strings.Join(parts, " · "), s.room()))
+	fmt.Fprintf(s.w, "\r\x1b[K%c %s", frames[s.frame%len(frames)], Fit(strings.Join(parts, " · "), s.room()))
 	s.shown = true
 }
 
-// room returns how many characters fit after the frame. The terminal's width may change, so it is read each time.
+// room returns how many columns there are after the frame. The terminal's width may change, so it is read each time.
 func (s *StatusLine) room() int {
 	if w := WidthOf(s.w); w > 4 {
 		return min(w-3, 100)

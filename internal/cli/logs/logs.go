@@ -48,6 +48,9 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 	if run, err := s.Get(id); err == nil { // Events reports an unknown run
 		render.Dir = run.Cwd
 		render.Unasked = run.ApprovalMode == execution.ApprovalYolo
+		if !run.Live {
+			render.Fold()
+		}
 		follow = follow || !run.Live // following reports why a record stops early
 	}
 	ended := false
