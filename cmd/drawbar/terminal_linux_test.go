@@ -407,7 +407,7 @@ func TestTypeAheadAnswersNoQuestion(t *testing.T) {
 // The status line never wraps.
 func TestStatusLineFits(t *testing.T) {
 	t.Parallel()
-	for _, columns := range []uint16{40, 80} {
+	for _, columns := range []uint16{40, 60, 80, 200} {
 		script := `{"onExhausted":"text:Done.","turns":[{"tools":[{"name":"Bash","input":{"command":"sleep 1; echo ` + strings.Repeat("long ", 30) + `"}}]},{"text":"Done."}]}`
 		s := onTerminal(t, columns, script, "run", "claude", "--yolo", "go")
 		s.Exit()
@@ -434,6 +434,25 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 	s.Type("\x03")
 	s.await(len(text), "press Ctrl-C again to quit")
 	s.Type("\x03")
+	if code := s.Exit(); code != 0 {
+		t.Errorf("exit code %d:\n%q", code, s.Shown())
+	}
+}
+
+// Without a prompt, a terminal gets a conversation.
+func TestConversationWithoutAPrompt(t *testing.T) {
+	t.Parallel()
+	s := onTerminal(t, 100, `{"turns":[{"text":"First answer."},{"text":"Second answer."}]}`, "run", "claude")
+	at := s.Await(0, "A conversation with Claude Code: a line is a message, /help lists commands, Ctrl-C twice leaves.\r\n> ")
+	s.Type("one\n")
+	at = s.Await(at, "First answer.")
+	at = s.Await(at, "> ")
+	s.Type("/help\n")
+	at = s.Await(at, "/steer MSG")
+	s.Type("two\n")
+	at = s.Await(at, "Second answer.")
+	s.await(at, "> ")
+	s.Type("/quit\n")
 	if code := s.Exit(); code != 0 {
 		t.Errorf("exit code %d:\n%q", code, s.Shown())
 	}

@@ -89,8 +89,21 @@ func (s *Shown) By(app *cli.App, at time.Time) func(execution.QuestionID) bool {
 	}
 }
 
-// Again writes what a person reads after a reply that decides nothing.
+// slashHelp explains what can be typed in a conversation.
+const slashHelp = `  a line      a message, or the answer to the question on the screen
+  /queue MSG  a message for after this turn       /steer MSG  a message for the running turn
+  /interrupt  end the turn                        /abort      end the run and everything it started
+  /pause      stop the agent's process for now    /resume     let it go on
+  /approve    allow what is asked                 /deny WHY   deny it
+  /quit       leave: no more messages             /help       this list
+  Other commands that begin with / go to the agent.`
+
+// Again writes what a person reads after a reply that decides nothing, or the help of the conversation for no question.
 func (s *Shown) Again(app *cli.App, id execution.QuestionID, reply cli.Reply, line string) {
+	if id == "" {
+		app.Notef("%s", slashHelp)
+		return
+	}
 	q, _ := s.find(id)
 	b, ok := q.event.Body.(execution.ApprovalRequired)
 	if !ok || q.render == nil {
@@ -125,7 +138,7 @@ func (c *conversation) listen(ctx context.Context, do func(control.Call) (contro
 
 // Parse converts a line to a call. A plain line answers a pending question, which do reports, or else is a message. shown reports
 // whether a question was shown when the line was typed; other questions are not answered. again is called for a reply to a permission
-// question that decides nothing.
+// question that decides nothing, and without a question for /help.
 func Parse(line string, do func(control.Call) (control.Reply, error), shown func(execution.QuestionID) bool,
 	again func(execution.QuestionID, cli.Reply)) (call control.Call, quit bool) {
 	text := strings.TrimSpace(line)
@@ -134,6 +147,9 @@ func Parse(line string, do func(control.Call) (control.Reply, error), shown func
 		case "/quit", "/exit":
 			_, _ = do(control.Call{Verb: "close-input"}) // the run may have ended meanwhile
 			return control.Call{}, true
+		case "/help":
+			again("", cli.ReplyHelp)
+			return control.Call{}, false
 		case "/interrupt", "/abort", "/pause", "/resume":
 			return control.Call{Verb: word[1:]}, false
 		case "/queue", "/steer", "/approve", "/deny":

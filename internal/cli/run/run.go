@@ -4,6 +4,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -41,7 +42,8 @@ func New(app *cli.App) *cobra.Command {
 		Use: "run [AGENT] [PROMPT] [-- COMMAND [ARGS...]]",
 		Long: `Run an agent and stream what it does: its answer to standard output; tools, questions and cost to standard error.
 
-The prompt is the words after the agent's name, --prompt, a file (--file), or standard input. Without an agent's name, the agent of
+The prompt is the words after the agent's name, --prompt, a file (--file), or standard input; without one, on a terminal, a
+conversation begins (-i). Without an agent's name, the agent of
 the profile or the configured default runs (drawbar config set defaultAgent claude).
 
 The agent acp is any program that speaks the Agent Client Protocol: give the program and its arguments after --. The agent
@@ -120,10 +122,16 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return cli.Usage("--interactive and --detach contradict each other").WithHint("use --detach, then send messages with: " +
 			"drawbar attach RUN")
 	}
+	if !o.detach && o.unattended == "" && entry.Capabilities().Agent.InteractiveMode && promptless(cmd, &o.flags, args) && cli.IsTerminal(app.In) && !app.JSON {
+		o.interactive = true
+	}
 	takesCommand := entry.Capabilities().Agent.TakesCommand
 	prompt := o.flags.Split(cmd, takesCommand, args)
 	if o.interactive && len(prompt) == 0 && o.flags.File == "" && !cmd.Flags().Changed("prompt") {
-		app.Notef("what should %s do? (a line, then Enter)", entry.Descriptor.DisplayName)
+		app.Notef("A conversation with %s: a line is a message, /help lists commands, Ctrl-C twice leaves.", entry.Descriptor.DisplayName)
+		if cli.IsTerminal(app.In) {
+			_, _ = io.WriteString(app.Err, "> ") // nowhere to report an error
+		}
 		line, err := app.ReadLine(cmd.Context())
 		if err != nil {
 			return cli.Usage("no prompt was given: %v", err)
@@ -155,6 +163,11 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	}
 	defer wait()
 	return execute(cmd.Context(), app, client, req, opts, o.name)
+}
+
+// promptless reports whether nothing gives a prompt. args begin with the agent's name.
+func promptless(cmd *cobra.Command, f *cli.RequestFlags, args []string) bool {
+	return len(args) < 2 && f.File == "" && !cmd.Flags().Changed("prompt") && cmd.ArgsLenAtDash() < 0
 }
 
 // askNobody applies --non-interactive.

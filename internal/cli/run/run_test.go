@@ -36,11 +36,16 @@ func TestParseLines(t *testing.T) {
 		{"queue", "/queue later on", pending(), control.Call{Verb: "queue", Text: "later on"}, false},
 		{"steer", "/steer left", pending(), control.Call{Verb: "steer", Text: "left"}, false},
 		{"interrupt", "/interrupt", pending(control.PendingQuestion{ID: "q"}), control.Call{Verb: "interrupt"}, false},
+		{"help", "/help", pending(), control.Call{}, false},
 		{"abort", "/abort", pending(), control.Call{Verb: "abort"}, false},
 		{"a path is a message", "/etc/hosts is wrong", pending(), control.Call{Verb: "send", Text: "/etc/hosts is wrong", When: execution.WhenNow}, false},
 		{"quit", "/quit", pending(), control.Call{}, true},
 	} {
-		call, quit := Parse(tc.line, tc.pending, func(id execution.QuestionID) bool { return id != "unseen" }, func(execution.QuestionID, cli.Reply) {})
+		helped := false
+		call, quit := Parse(tc.line, tc.pending, func(id execution.QuestionID) bool { return id != "unseen" }, func(execution.QuestionID, cli.Reply) { helped = true })
+		if helped != (tc.name == "help" || tc.name == "unclear" || tc.name == "view") {
+			t.Errorf("%s: helped %v", tc.name, helped)
+		}
 		if !reflect.DeepEqual(call, tc.want) || quit != tc.quit {
 			t.Errorf("%s: %+v %v, want %+v %v", tc.name, call, quit, tc.want, tc.quit)
 		}
