@@ -47,6 +47,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/trust"
 	"github.com/drawbar/drawbar/internal/cli/version"
 	"github.com/drawbar/drawbar/internal/cli/wait"
+	"github.com/drawbar/drawbar/internal/cli/worktrees"
 )
 
 // Main runs the command line and returns the exit code.
@@ -110,6 +111,7 @@ var entries = []entry{
 	{name: "answer", group: "run", make: answer.New},
 	{name: "wait", group: "run", short: "Wait until runs end; exits with the code of the first that did not complete", make: wait.New},
 	{name: "stop", group: "run", short: "Stop runs and everything they started", make: stop.New},
+	{name: "worktrees", group: "run", short: "List and remove the git worktrees of runs (run --worktree)", make: worktrees.New},
 	{name: "govern", alias: "gov", group: "govern", short: "Govern agents in a repository: phases, gates, approvals and a record", make: govern.New},
 	{name: "trust", group: "govern", short: "Show what a project would run on this machine, and trust it", make: trust.New},
 	{name: "agents", group: "agents", short: "List agents, show their capabilities, install and remove them", make: agents.New},
@@ -122,8 +124,8 @@ var entries = []entry{
 	{name: "profiles", group: "settings", short: "Save and reuse run options", make: profiles.New},
 	{name: "mcp", group: "settings", short: "List, add and remove agents' MCP servers", make: mcp.New},
 	{name: "hooks", group: "settings", short: "Run your own commands before and after agent actions", make: hooks.New},
-	{name: "skills", group: "settings", short: "List, add and remove agents' skills: folders with a SKILL.md", make: skills.New},
-	{name: "subagents", group: "settings", short: "List, add and remove agents' sub-agents: files with instructions for a helper", make: skills.NewSubagents},
+	{name: "skills", group: "settings", short: "List, add and remove agents' skills; also: subagents", make: skills.New},
+	{name: "subagents", group: "settings", make: skills.NewSubagents},
 	{name: "plugins", group: "settings", short: "List, install, update, disable, uninstall and search an agent's plugins", make: plugins.New},
 	{name: "demo", group: "test", short: "Watch a run and a governed run; needs no agent, network or key", make: demo.New},
 	{name: "model", group: "test", short: "Serve a scripted model to agents, for tests", make: model.New},

@@ -24,6 +24,7 @@ type order struct {
 	Request  execution.Request `json:"request"`
 	Fallback []string          `json:"fallback,omitempty"`
 	Name     string            `json:"name,omitempty"` // of the session
+	Worktree *place            `json:"worktree,omitempty"`
 
 	Hooks       []string      `json:"hooks,omitempty"`
 	HookTimeout time.Duration `json:"hookTimeout,omitempty"`
@@ -57,6 +58,9 @@ func Detach(ctx context.Context, app *cli.App, client *drawbar.Client, o order, 
 	defer store.Close()
 	body, err := json.Marshal(o)
 	if err != nil {
+		return err
+	}
+	if err := o.Worktree.prepare(ctx); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -131,6 +135,11 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 		return err
 	}
 	defer wait()
+	leave, err := o.Worktree.enter(ctx, app, &req, false)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	received, release := catch()
 	defer release()
 	run, err := client.Run(ctx, req, opts)

@@ -28,6 +28,7 @@ type options struct {
 	unattended  string // --non-interactive
 	goOn        bool   // --continue
 	name        string // of the session
+	worktree    string
 	hooks       []string
 	hookTimeout time.Duration
 	trust       bool
@@ -76,6 +77,8 @@ record of runs.`,
 	cmd.Flags().BoolVarP(&o.interactive, "interactive", "i", false, "keep the conversation open; lines from standard input are messages")
 	cmd.Flags().BoolVarP(&o.detach, "detach", "d", false, "run in the background and print the run id")
 	cmd.Flags().BoolVar(&o.goOn, "continue", false, "go on with the agent's newest session in this directory (--session latest)")
+	cmd.Flags().StringVar(&o.worktree, "worktree", "", "work in a git worktree and branch of its own: --worktree, or --worktree=NAME")
+	cmd.Flags().Lookup("worktree").NoOptDefVal = newWorktree
 	cmd.Flags().StringVar(&o.name, "name", "", "name for the session, which --session takes later")
 	cmd.Flags().StringVar(&o.unattended, "non-interactive", "", "ask nobody: deny calls that need permission, or fail at the first (deny, fail)")
 	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to run at an event, for this run (repeatable; see drawbar hooks)")
@@ -158,10 +161,19 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
+	at, err := placeOf(o.worktree, &req)
+	if err != nil {
+		return err
+	}
 	if o.detach {
-		return Detach(cmd.Context(), app, client, order{req, opts.Fallback, o.name, o.hooks, o.hookTimeout}, opts)
+		return Detach(cmd.Context(), app, client, order{req, opts.Fallback, o.name, at, o.hooks, o.hookTimeout}, opts)
 	}
 	defer wait()
+	leave, err := at.enter(cmd.Context(), app, &req, true)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return execute(cmd.Context(), app, client, req, opts, o.name)
 }
 

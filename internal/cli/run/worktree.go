@@ -1,0 +1,83 @@
+package run
+
+import (
+	"context"
+	"strings"
+
+	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/worktree"
+)
+
+// newWorktree is the value of --worktree without a name.
+const newWorktree = "new"
+
+// place is the worktree of a run.
+type place struct {
+	Name string `json:"name"`
+	Dir  string `json:"dir"`            // that it was asked for in
+	Auto bool   `json:"auto,omitempty"` // nobody named it: it goes if the run leaves nothing in it
+}
+
+// placeOf returns the worktree that --worktree asks for, nil for none. The run gets an id, from which a name is made.
+func placeOf(value string, req *execution.Request) (*place, error) {
+	switch value {
+	case "":
+		return nil, nil
+	case newWorktree:
+		if req.Run.RunID == "" {
+			req.Run.RunID = agent.NewRunID()
+		}
+		id := strings.ToLower(string(req.Run.RunID))
+		return &place{"run-" + id[len(id)-8:], req.Run.Cwd, true}, nil
+	}
+	return &place{value, req.Run.Cwd, false}, worktree.CheckName(value)
+}
+
+// open makes the worktree and makes a run work in it.
+func (p *place) open(ctx context.Context, req *execution.Request) (m worktree.Manager, t worktree.Tree, release func(), err error) {
+	if m, err = cli.Worktrees(); err != nil {
+		return m, t, nil, err
+	}
+	t, req.Run.Cwd, release, err = m.Open(ctx, p.Dir, p.Name)
+	return m, t, release, err
+}
+
+// prepare makes the worktree for a run of another process, so that what is wrong is said before that starts.
+func (p *place) prepare(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	_, _, release, err := p.open(ctx, &execution.Request{})
+	if err == nil {
+		release()
+	}
+	return err
+}
+
+// enter makes a run work in its worktree. Call leave when it has ended; with report it says what the run left there.
+func (p *place) enter(ctx context.Context, app *cli.App, req *execution.Request, report bool) (leave func(), err error) {
+	if p == nil {
+		return func() {}, nil
+	}
+	m, t, release, err := p.open(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		release()
+		ctx := context.WithoutCancel(ctx)
+		now, err := m.Find(ctx, t.Path)
+		switch {
+		case err != nil:
+			app.Warnf("%v", err)
+		case p.Auto && now.State == worktree.Clean:
+			if _, err := m.Remove(ctx, now, false); err != nil {
+				app.Warnf("%v", err)
+			}
+		case report && !app.JSON:
+			app.Notef("worktree %s: %s; branch %s\n  %s", now.Name, cli.WorktreeState(now), now.Branch, now.Path)
+		}
+	}, nil
+}

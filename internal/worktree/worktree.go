@@ -1,0 +1,406 @@
+// Package worktree gives runs git worktrees of their own: a directory and a branch, outside the repository and outside the directories
+// of agents. A worktree in use is leased to one run. Nothing that is not in a commit is removed, and no commit loses its last name.
+package worktree
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/internal/base/lazy"
+)
+
+// Tree is a worktree. The fields after Removed say how it stands; they are looked up by List.
+type Tree struct {
+	Name       string    `json:"name"`
+	Path       string    `json:"path"`
+	Repository string    `json:"repository"` // the top of the work tree that it was made from
+	Branch     string    `json:"branch"`
+	Base       string    `json:"base"` // commit that it began at
+	CreatedAt  time.Time `json:"createdAt"`
+
+	State    State    `json:"state,omitempty"`
+	Changes  []string `json:"changes,omitempty"`  // files that are not committed
+	Commits  int      `json:"commits,omitempty"`  // that only its branch has
+	InBranch []string `json:"inBranch,omitempty"` // other names from which its commits are reachable
+
+	file string // of its record
+}
+
+// State says whether a worktree can be removed.
+type State string
+
+// The states.
+const (
+	Live     State = "live"     // a run, or another process, is in it
+	Dirty    State = "dirty"    // it has changes that are not committed
+	Unmerged State = "unmerged" // its branch has commits that nothing else has
+	Clean    State = "clean"    // nothing would be lost
+	Missing  State = "missing"  // its directory is gone
+	Unknown  State = "unknown"  // git does not say
+)
+
+// Manager has the worktrees below a directory.
+type Manager struct{ Dir string }
+
+const (
+	record    = ".json"
+	lease     = ".lock"
+	trash     = "trash"
+	trashDays = 14
+	branches  = "drawbar/"
+)
+
+var nameForm = lazy.Regexp(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+// CheckName refuses a name that cannot be that of a directory and a branch everywhere.
+func CheckName(name string) error {
+	if !nameForm().MatchString(name) || name == trash {
+		return execution.Errorf(execution.CodeValidation, "%q cannot be the name of a worktree", name).
+			WithHint("1 to 64 lower-case letters, digits, - or _; not %s", trash)
+	}
+	return nil
+}
+
+// Open returns the worktree with a name, of the repository that dir is in, and makes it if there is none. where is dir in it. The caller
+// has it until release; meanwhile nobody else gets it.
+func (m Manager) Open(ctx context.Context, dir, name string) (t Tree, where string, release func(), err error) {
+	if err := CheckName(name); err != nil {
+		return t, "", nil, err
+	}
+	top, err := git(ctx, dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return t, "", nil, execution.Errorf(execution.CodeValidation, "a worktree needs a git repository: %w", err).WithHint("git init, and a first commit")
+	}
+	top = filepath.FromSlash(top)
+	prefix, err := git(ctx, dir, "rev-parse", "--show-prefix")
+	if err != nil {
+		return t, "", nil, err
+	}
+	home := m.home(top)
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return t, "", nil, execution.Errorf(execution.CodeConfig, "make a worktree: %w", err)
+	}
+	unlock, err := take(filepath.Join(home, name+lease))
+	if err != nil {
+		if errors.Is(err, errTaken) {
+			err = execution.Errorf(execution.CodeConfigLock, "the worktree %s is in use by another run", name).WithHint("choose another name, or wait: drawbar ps")
+		}
+		return t, "", nil, err
+	}
+	defer func() {
+		if err != nil {
+			unlock()
+		}
+	}()
+	file := filepath.Join(home, name+record)
+	t, err = read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		t, err = m.create(ctx, top, name, file)
+	}
+	if err != nil {
+		return t, "", nil, err
+	}
+	where = filepath.Join(t.Path, filepath.FromSlash(prefix))
+	if err := os.MkdirAll(where, 0o755); err != nil { // a directory without files is in no commit
+		return t, "", nil, execution.Errorf(execution.CodeConfig, "the worktree %s: %w", name, err).WithHint("drawbar worktrees rm %s", name)
+	}
+	return t, where, unlock, nil
+}
+
+// home is the directory of a repository's worktrees.
+func (m Manager) home(top string) string {
+	sum := sha256.Sum256([]byte(top))
+	return filepath.Join(m.Dir, filepath.Base(top)+"-"+hex.EncodeToString(sum[:4]))
+}
+
+func (m Manager) create(ctx context.Context, top, name, file string) (Tree, error) {
+	t := Tree{Name: name, Path: strings.TrimSuffix(file, record), Repository: top, Branch: branches + name, CreatedAt: time.Now().UTC().Truncate(time.Second), file: file}
+	var err error
+	if t.Base, err = git(ctx, top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+		return t, execution.Errorf(execution.CodeValidation, "%s has no commit yet that a worktree can begin at", top).WithHint("commit something first")
+	}
+	if _, err := git(ctx, top, "rev-parse", "--verify", "--quiet", "refs/heads/"+t.Branch); err == nil {
+		return t, execution.Errorf(execution.CodeValidation, "the branch %s exists already", t.Branch).WithHint("choose another name, or: git branch -d %s", t.Branch)
+	}
+	if exists(t.Path) {
+		return t, execution.Errorf(execution.CodeConfig, "%s exists, and is no worktree of a run", t.Path).WithHint("choose another name, or move it away")
+	}
+	// The record comes first, so that a worktree whose making is interrupted is in the list.
+	b, err := json.MarshalIndent(t, "", "  ")
+	if err == nil {
+		err = atomicfile.New(file, append(b, '\n'), 0o600)
+	}
+	if err != nil {
+		return t, execution.Errorf(execution.CodeConfig, "make a worktree: %w", err)
+	}
+	if _, err := git(ctx, top, "worktree", "add", "--quiet", "-b", t.Branch, t.Path, t.Base); err != nil {
+		_ = os.Remove(file) // the error says more
+		return t, err
+	}
+	return t, nil
+}
+
+func read(file string) (t Tree, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return t, err
+	}
+	if err := json.Unmarshal(b, &t); err != nil || t.Path == "" || t.Repository == "" || t.Branch == "" {
+		return t, execution.Errorf(execution.CodeConfig, "the record of a worktree cannot be read: %s: %w", file, err).WithHint("move the file away; git worktree list shows the worktree")
+	}
+	t.file = file
+	return t, nil
+}
+
+var errTaken = errors.New("taken")
+
+// take takes the lease of a worktree; it ends with the process.
+func take(path string) (release func(), err error) {
+	lock := flock.New(path, flock.SetPermissions(0o600))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "lease a worktree: %w", err)
+	}
+	if !ok {
+		return nil, errTaken
+	}
+	return func() { _ = lock.Close() }, nil
+}
+
+// List returns all worktrees and how they stand, newest first. Faults are of records that cannot be read.
+func (m Manager) List(ctx context.Context) (list []Tree, faults []error) {
+	files, _ := filepath.Glob(filepath.Join(m.Dir, "*", "*"+record)) // the pattern is valid
+	for _, file := range files {
+		t, err := read(file)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		t.look(ctx)
+		list = append(list, t)
+	}
+	slices.SortStableFunc(list, func(a, b Tree) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return list, faults
+}
+
+// Find returns the worktree with a name.
+func (m Manager) Find(ctx context.Context, name string) (Tree, error) {
+	list, faults := m.List(ctx)
+	list = slices.DeleteFunc(list, func(t Tree) bool { return t.Name != name && t.Path != name })
+	switch {
+	case len(list) == 1:
+		return list[0], nil
+	case len(list) > 1:
+		return Tree{}, execution.Errorf(execution.CodeValidation, "%d repositories have a worktree %s", len(list), name).WithHint("give its path: drawbar worktrees list")
+	case len(faults) > 0:
+		return Tree{}, errors.Join(faults...)
+	}
+	return Tree{}, execution.Errorf(execution.CodeSessionNotFound, "there is no worktree %s", name).WithHint("drawbar worktrees list")
+}
+
+// look finds out how the worktree stands.
+func (t *Tree) look(ctx context.Context) {
+	t.State = Unknown
+	release, err := take(strings.TrimSuffix(t.file, record) + lease)
+	if err != nil {
+		t.State = Live
+		return
+	}
+	defer release()
+	t.judge(ctx)
+}
+
+// judge finds out how a worktree that no run has stands.
+func (t *Tree) judge(ctx context.Context) {
+	t.Changes, t.Commits, t.InBranch = nil, 0, nil
+	at := t.Path
+	missing := !exists(t.Path)
+	if missing {
+		at = t.Repository
+	} else if livedIn(t.Path) {
+		t.State = Live
+		return
+	}
+	if !missing {
+		out, err := git(ctx, at, "status", "--porcelain", "-z", "--untracked-files=normal")
+		if err != nil {
+			return
+		}
+		for item := range strings.SplitSeq(out, "\x00") {
+			if len(item) > 3 {
+				t.Changes = append(t.Changes, item[3:])
+			}
+		}
+	}
+	tips := []string{"refs/heads/" + t.Branch}
+	if _, err := git(ctx, t.Repository, "rev-parse", "--verify", "--quiet", tips[0]); err != nil {
+		tips = nil // removed by hand
+	}
+	if !missing {
+		tips = append(tips, "HEAD") // which an agent may have moved
+	}
+	if len(tips) > 0 {
+		// What other worktrees have checked out without a branch does not count: it has no name.
+		count, err := git(ctx, at, slices.Concat([]string{"rev-list", "--count"}, tips, []string{"--not", "--exclude=" + t.Branch, "--branches", "--remotes", "--tags"})...)
+		if err != nil {
+			return
+		}
+		if t.Commits, err = strconv.Atoi(count); err != nil {
+			return
+		}
+		if t.Commits == 0 {
+			t.InBranch = t.reachable(ctx, at, tips[0])
+		}
+	}
+	switch {
+	case len(t.Changes) > 0:
+		t.State = Dirty
+	case t.Commits > 0:
+		t.State = Unmerged
+	case missing:
+		t.State = Missing
+	default:
+		t.State = Clean
+	}
+}
+
+// reachable returns up to three other names from which a commit is reachable.
+func (t *Tree) reachable(ctx context.Context, at, tip string) (names []string) {
+	out, err := git(ctx, at, "for-each-ref", "--contains", tip, "--format=%(refname:short)", "refs/heads", "refs/remotes", "refs/tags")
+	if err != nil {
+		return nil
+	}
+	for name := range strings.Lines(out) {
+		if name = strings.TrimSpace(name); name != t.Branch && len(names) < 3 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Removed says what was done with a worktree.
+type Removed struct {
+	Tree
+	Trash      string `json:"trash,omitempty"`      // where its directory is now
+	KeptBranch bool   `json:"keptBranch,omitempty"` // its branch has commits that nothing else has
+}
+
+// Remove moves a worktree to the trash, where it stays for two weeks. One that is in use stays, and so does one with changes that are not
+// committed, unless force. Its branch goes only if its commits have another name.
+func (m Manager) Remove(ctx context.Context, t Tree, force bool) (Removed, error) {
+	r := Removed{Tree: t}
+	release, err := take(strings.TrimSuffix(t.file, record) + lease)
+	if err != nil {
+		return r, execution.Errorf(execution.CodeConfigLock, "the worktree %s is in use", t.Name).WithHint("drawbar ps, then: drawbar stop RUN")
+	}
+	defer release()
+	r.judge(ctx)
+	switch {
+	case r.State == Live:
+		return r, execution.Errorf(execution.CodeConfigLock, "a process works in the worktree %s: %s", t.Name, t.Path).WithHint("end it first")
+	case r.State == Dirty && !force:
+		return r, execution.Errorf(execution.CodeValidation, "the worktree %s has changes that are not committed: %s", t.Name, some(r.Changes)).
+			WithHint("commit them: git -C %s commit -a; or move them to the trash with it: --force", t.Path)
+	case r.State == Unknown && !force:
+		return r, execution.Errorf(execution.CodeConfig, "git does not say how the worktree %s stands: %s", t.Name, t.Path).WithHint("git -C %s status; --force moves it to the trash", t.Path)
+	}
+	if exists(t.Path) {
+		dir := filepath.Join(m.Dir, trash)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return r, execution.Errorf(execution.CodeConfig, "remove a worktree: %w", err)
+		}
+		r.Trash = filepath.Join(dir, fmt.Sprintf("%s-%s", time.Now().UTC().Format("20060102T150405.000"), t.Name))
+		if err := os.Rename(t.Path, r.Trash); err != nil {
+			return r, execution.Errorf(execution.CodeConfig, "remove a worktree: %w", err)
+		}
+	}
+	if exists(t.Repository) {
+		if _, err := git(ctx, t.Repository, "worktree", "remove", "--force", t.Path); err != nil && !strings.Contains(err.Error(), "is not a working tree") {
+			return r, err
+		}
+		if err := r.dropBranch(ctx); err != nil {
+			return r, err
+		}
+	}
+	if err := os.Remove(t.file); err != nil {
+		return r, execution.Errorf(execution.CodeConfig, "remove a worktree: %w", err)
+	}
+	_ = os.Remove(filepath.Dir(t.file)) // if it was the last one of its repository; its lease remains otherwise
+	return r, nil
+}
+
+// dropBranch removes the branch if nothing is lost with it, and only at the commit that was looked at.
+func (r *Removed) dropBranch(ctx context.Context) error {
+	ref := "refs/heads/" + r.Branch
+	tip, err := git(ctx, r.Repository, "rev-parse", "--verify", "--quiet", ref)
+	if err != nil {
+		return nil // there is none
+	}
+	if r.KeptBranch = r.Commits > 0 || r.State == Unknown; r.KeptBranch {
+		return nil
+	}
+	_, err = git(ctx, r.Repository, "update-ref", "-d", ref, tip)
+	return err
+}
+
+// Collect removes the worktrees with which nothing is lost, and empties the trash of what is older than two weeks. dry only says which.
+func (m Manager) Collect(ctx context.Context, dry bool) (removed []Removed, kept []Tree, faults []error) {
+	list, faults := m.List(ctx)
+	for _, t := range list {
+		if t.State != Clean && t.State != Missing {
+			kept = append(kept, t)
+			continue
+		}
+		if dry {
+			removed = append(removed, Removed{Tree: t})
+			continue
+		}
+		r, err := m.Remove(ctx, t, false)
+		if err != nil {
+			faults, kept = append(faults, err), append(kept, t)
+			continue
+		}
+		removed = append(removed, r)
+	}
+	if dry {
+		return removed, kept, faults
+	}
+	old, _ := os.ReadDir(filepath.Join(m.Dir, trash)) // there may be none
+	for _, e := range old {
+		at, err := time.Parse("20060102T150405.000", strings.SplitN(e.Name(), "-", 2)[0])
+		if err == nil && time.Since(at) > trashDays*24*time.Hour {
+			if err := os.RemoveAll(filepath.Join(m.Dir, trash, e.Name())); err != nil {
+				faults = append(faults, execution.Errorf(execution.CodeConfig, "empty the trash: %w", err))
+			}
+		}
+	}
+	return removed, kept, faults
+}
+
+func some(files []string) string {
+	const most = 5
+	if len(files) <= most {
+		return strings.Join(files, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(files[:most], ", "), len(files)-most)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,212 @@
+package worktree
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+func run(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	out, err := git(t.Context(), dir, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// repository makes a repository with one commit.
+func repository(t *testing.T) string {
+	t.Helper()
+	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org",
+		"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.org"} {
+		t.Setenv(name, value)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "init", "-q", "-b", "main")
+	write(t, filepath.Join(dir, "a.txt"), "a\n")
+	run(t, dir, "add", "-A")
+	run(t, dir, "commit", "-q", "-m", "start")
+	return dir
+}
+
+func stand(t *testing.T, m Manager, name string) Tree {
+	t.Helper()
+	tree, err := m.Find(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// TestWorktree: a worktree is made once, belongs to one run at a time, and goes only when nothing is lost with it.
+func TestWorktree(t *testing.T) {
+	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	ctx := t.Context()
+	tree, where, release, err := m.Open(ctx, repo, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if where != tree.Path || strings.HasPrefix(where, repo) || run(t, where, "branch", "--show-current") != "drawbar/one" {
+		t.Errorf("%+v in %s", tree, where)
+	}
+	if _, _, _, err := m.Open(ctx, repo, "one"); execution.CodeOf(err) != execution.CodeConfigLock {
+		t.Errorf("a second run: %v", err)
+	}
+	if s := stand(t, m, "one").State; s != Live {
+		t.Errorf("in use: %s", s)
+	}
+	if _, err := m.Remove(ctx, tree, true); execution.CodeOf(err) != execution.CodeConfigLock || !exists(where) {
+		t.Errorf("removed while in use: %v", err)
+	}
+	release()
+	if got := stand(t, m, "one"); got.State != Clean || !slices.Equal(got.InBranch, []string{"main"}) {
+		t.Errorf("nothing in it: %+v", got)
+	}
+
+	write(t, filepath.Join(where, "new.txt"), "x")
+	if got := stand(t, m, "one"); got.State != Dirty || !slices.Equal(got.Changes, []string{"new.txt"}) {
+		t.Errorf("with a file: %+v", got)
+	}
+	if _, err := m.Remove(ctx, stand(t, m, "one"), false); execution.CodeOf(err) != execution.CodeValidation || !exists(filepath.Join(where, "new.txt")) {
+		t.Errorf("removed with a file: %v", err)
+	}
+	run(t, where, "add", "-A")
+	run(t, where, "commit", "-q", "-m", "work")
+	if got := stand(t, m, "one"); got.State != Unmerged || got.Commits != 1 {
+		t.Errorf("with a commit: %+v", got)
+	}
+	tip := run(t, where, "rev-parse", "HEAD")
+	removed, kept, faults := m.Collect(ctx, false)
+	if len(removed) > 0 || len(kept) != 1 || len(faults) > 0 {
+		t.Errorf("collected: %v %v %v", removed, kept, faults)
+	}
+	again, _, release, err := m.Open(ctx, repo, "one")
+	if err != nil || again.Path != where || run(t, where, "rev-parse", "HEAD") != tip {
+		t.Fatalf("opened again: %+v %v", again, err)
+	}
+	release()
+
+	// Without its directory, the branch has the commit; with the branch merged, nothing is lost.
+	r, err := m.Remove(ctx, stand(t, m, "one"), false)
+	if err != nil || !r.KeptBranch || exists(where) || !exists(filepath.Join(r.Trash, "new.txt")) {
+		t.Errorf("removed: %+v %v", r, err)
+	}
+	if run(t, repo, "rev-parse", "drawbar/one") != tip || strings.Contains(run(t, repo, "worktree", "list"), "one") {
+		t.Error("the branch is lost, or git has the worktree still")
+	}
+	if _, _, _, err := m.Open(ctx, repo, "one"); execution.CodeOf(err) != execution.CodeValidation {
+		t.Errorf("over the branch that stayed: %v", err)
+	}
+	_, where, release, err = m.Open(ctx, repo, "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	write(t, filepath.Join(where, "two.txt"), "x")
+	run(t, where, "add", "-A")
+	run(t, where, "commit", "-q", "-m", "two")
+	run(t, repo, "merge", "-q", "drawbar/two")
+	if removed, _, _ := m.Collect(ctx, true); len(removed) != 1 || !exists(where) || !slices.Equal(removed[0].InBranch, []string{"main"}) {
+		t.Errorf("would be collected: %+v", removed)
+	}
+	if removed, _, faults := m.Collect(ctx, false); len(removed) != 1 || exists(where) || len(faults) > 0 {
+		t.Errorf("collected: %+v %v", removed, faults)
+	}
+	if out := run(t, repo, "branch", "--list", "drawbar/two"); out != "" {
+		t.Errorf("the merged branch stays: %s", out)
+	}
+	if out := run(t, repo, "fsck", "--no-dangling"); out != "" {
+		t.Errorf("git fsck: %s", out)
+	}
+}
+
+// TestDetachedCommits: commits that an agent made beside its branch are not lost.
+func TestDetachedCommits(t *testing.T) {
+	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	_, where, release, err := m.Open(t.Context(), repo, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	run(t, where, "checkout", "-q", "--detach")
+	write(t, filepath.Join(where, "x.txt"), "x")
+	run(t, where, "add", "-A")
+	run(t, where, "commit", "-q", "-m", "beside")
+	if got := stand(t, m, "one"); got.State != Unmerged || got.Commits != 1 {
+		t.Errorf("%+v", got)
+	}
+	if removed, _, _ := m.Collect(t.Context(), false); len(removed) > 0 {
+		t.Errorf("collected: %+v", removed)
+	}
+}
+
+// TestRefused: nothing is made where a worktree cannot be.
+func TestRefused(t *testing.T) {
+	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	empty := t.TempDir()
+	run(t, empty, "init", "-q")
+	run(t, repo, "branch", "drawbar/taken")
+	write(t, filepath.Join(m.home(repo), "broken.json"), "{")
+	write(t, filepath.Join(m.home(repo), "there", "x"), "")
+	for name, c := range map[string]struct {
+		dir, tree string
+		code      execution.ErrorCode
+	}{
+		"no repository": {t.TempDir(), "one", execution.CodeValidation}, "no commit": {empty, "one", execution.CodeValidation}, "a branch": {repo, "taken", execution.CodeValidation},
+		"a directory": {repo, "there", execution.CodeConfig}, "a broken record": {repo, "broken", execution.CodeConfig},
+		"capitals": {repo, "One", execution.CodeValidation}, "a path": {repo, "../one", execution.CodeValidation}, "the trash": {repo, "trash", execution.CodeValidation}, "nothing": {repo, "", execution.CodeValidation},
+	} {
+		if _, _, _, err := m.Open(t.Context(), c.dir, c.tree); execution.CodeOf(err) != c.code {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if out := run(t, repo, "worktree", "list"); strings.Contains(out, m.Dir) {
+		t.Errorf("%s", out)
+	}
+	if list, faults := m.List(context.Background()); len(list) > 0 || len(faults) != 1 {
+		t.Errorf("%v %v", list, faults)
+	}
+}
+
+// TestMissing: a worktree whose directory somebody removed is known, and collected if its commits are elsewhere.
+func TestMissing(t *testing.T) {
+	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	_, where, release, err := m.Open(t.Context(), repo, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if err := os.RemoveAll(where); err != nil {
+		t.Fatal(err)
+	}
+	if got := stand(t, m, "one"); got.State != Missing {
+		t.Errorf("%+v", got)
+	}
+	if removed, _, faults := m.Collect(t.Context(), false); len(removed) != 1 || len(faults) > 0 {
+		t.Errorf("%v %v", removed, faults)
+	}
+	if _, _, release, err := m.Open(t.Context(), repo, "one"); err != nil {
+		t.Errorf("made again: %v", err)
+	} else {
+		release()
+	}
+}
