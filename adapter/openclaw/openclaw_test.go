@@ -131,6 +131,9 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s: %+v %v", line, r, ok)
 		}
 	}
+	if r, ok := reportOf([]byte(`drawbar:{"model":"script/m"}`)); !ok || r != (acpagent.Report{Model: "script/m"}) {
+		t.Errorf("%+v %v", r, ok)
+	}
 	for code, want := range map[int64]execution.ErrorCode{-32090: execution.CodeCapability, -32091: execution.CodeSpawn, -32092: execution.CodeSessionNotFound, -32603: ""} {
 		if got := classify(code, ""); got != want {
 			t.Errorf("%d: %s", code, got)
