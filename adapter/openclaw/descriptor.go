@@ -104,7 +104,7 @@ func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
 		"agents": map[string]any{"defaults": map[string]any{"model": map[string]any{"primary": "script/" + scripted}, "skipBootstrap": true}},
 		"tools":  map[string]any{"profile": "full", "toolSearch": false},
 		"models": map[string]any{"mode": "merge", "providers": map[string]any{"script": map[string]any{"baseUrl": baseURL + "/v1", "api": "openai-completions", "apiKey": "dummy",
-			"models": []any{map[string]any{"id": scripted, "name": "Scripted", "contextWindow": 128000, "maxTokens": 4096, "input": []string{"text", "image"}, "reasoning": false,
+			"models": []any{map[string]any{"id": scripted, "name": "Scripted", "contextWindow": 128000, "maxTokens": 4096, "input": []string{"text", "image"}, "reasoning": true,
 				"cost": map[string]any{"input": 2, "output": 10, "cacheRead": 0, "cacheWrite": 0}}}}}},
 	})
 	if err != nil {

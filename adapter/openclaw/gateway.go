@@ -71,7 +71,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	l.File("plan.json", text)
 	path := filepath.ToSlash(l.File("gateway.mjs", starter))
 	file := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(path, "/")}
-	return cliagent.Invocation{Args: []string{"acp"}, Env: map[string]string{"NODE_OPTIONS": strings.TrimSpace(p.NodeOptions + " --import=" + file.String())}}, nil
+	return cliagent.Invocation{Args: []string{"acp"}, EnvOver: map[string]string{"NODE_OPTIONS": strings.TrimSpace(p.NodeOptions + " --import=" + file.String())}}, nil
 }
 
 // server is an MCP server in the settings.
