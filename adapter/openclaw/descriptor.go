@@ -68,7 +68,7 @@ func row() acpagent.Agent {
 			"a run starts a gateway of its own, without channels and automations, unless one runs: openclaw gateway run, OPENCLAW_GATEWAY_URL or OPENCLAW_GATEWAY_PORT",
 			"a gateway of the user's takes no model and no MCP servers from a run; one state directory has one gateway, so runs at the same time need one of the user's",
 			"it asks before it runs a command; it changes files of the working directory without asking, others only with the approval mode yolo",
-			"with the approval mode deny it has no tools that change files, and needs a gateway of its own",
+			"with the approval mode deny it has no tools that change files, skills or plugins, and needs a gateway of its own",
 			"it states no tokens and no prices over ACP: those of a run are read from its database at the end",
 			"its sessions are read of its agent main",
 		},

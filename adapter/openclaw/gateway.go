@@ -32,8 +32,8 @@ type plan struct {
 // execModes are the values of tools.exec.mode by approval mode.
 var execModes = map[execution.ApprovalMode]string{"": "ask", execution.ApprovalPrompt: "ask", execution.ApprovalDeny: "ask", execution.ApprovalYolo: "full"}
 
-// unasked are the tools that change files without asking. The mode deny leaves them out of a run.
-var unasked = []string{"write", "edit", "apply_patch"}
+// unasked are the tools that change files, skills and plugins without asking. The mode deny leaves them out of a run.
+var unasked = []string{"write", "edit", "apply_patch", "skill_workshop", "plugins"}
 
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	run := l.Request.Run
