@@ -474,9 +474,14 @@ func (o outcome) want(t *testing.T, status execution.Status, code execution.Erro
 	}
 }
 
+// completed fails unless the run completed, with the exit code that says whether calls were denied because nobody could be asked.
 func (o outcome) completed(t *testing.T) {
 	t.Helper()
-	o.want(t, execution.StatusCompleted, "", 0)
+	exit := execution.ExitOK
+	if o.result.DeniedCalls > 0 {
+		exit = execution.ExitDenied
+	}
+	o.want(t, execution.StatusCompleted, "", exit)
 }
 
 // noSurvivors fails when a process of this lab is still there. Its environment names the lab.

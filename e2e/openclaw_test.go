@@ -31,8 +31,10 @@ var clawKit = kit{
 		return fmt.Sprintf(`{"name":"exec","input":{"command":%s}}`, q("touch "+p))
 	},
 	overACP: true, lateUsage: true, slowStart: 60 * time.Second,
+	lateCost: "it states no price over ACP; the session's database has it, which drawbar sessions cost reads",
 	scenarios: []string{"TestToolWritesFile", "TestUnauthorized", "TestMCPServer", "TestInterruptKeepsTheConversation", "TestSeveralTurns",
-		"TestPermissionAllowAndDeny", "TestPermissionDeniedWithoutPerson", "TestResumeForkAndUnknownSession", "TestAbortWhileToolRuns", "TestKilledDrawbar", "TestSignals", "TestDetachedRun"},
+		"TestPermissionAllowAndDeny", "TestPermissionDeniedWithoutPerson", "TestResumeForkAndUnknownSession", "TestAbortWhileToolRuns", "TestKilledDrawbar", "TestSignals", "TestDetachedRun",
+		"TestCosts", "TestSessions", "TestCallerTools", "TestPauseAndResume", "TestSteer"},
 }
 
 // gateway starts a gateway of the user's, and returns a function that reports whether it runs.

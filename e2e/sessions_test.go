@@ -41,7 +41,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !slices.Contains([]string{".jsonl", ".db", ".db-wal"}, filepath.Ext(path)) {
+		if err != nil || d.IsDir() || !slices.Contains([]string{".jsonl", ".db", ".db-wal", ".sqlite", ".sqlite-wal"}, filepath.Ext(path)) {
 			return err
 		}
 		text, err := os.ReadFile(path)

@@ -37,7 +37,8 @@ func TestToolRules(t *testing.T) {
 				agent := k.can(t).Agent
 				if tt.name == "denied" || tt.name == "not denied" {
 					if agent.RuntimeHooks.PreToolUse != execution.HookBlocking {
-						l.refused(append(flags, "hi")...)
+						partly(t, "a rule that denies needs a hook before each tool call; refused before anything starts: --deny-tool")
+						l.nothingStarts(append(flags, "hi")...)
 						return
 					}
 				} else if !slices.Contains(agent.ApprovalModes, execution.ApprovalPrompt) {

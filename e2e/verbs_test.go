@@ -98,7 +98,7 @@ func await[T execution.Body](r running) T {
 
 func (k *talk) result() execution.Result {
 	k.l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	res, err := k.run.Result(ctx)
 	if err != nil {

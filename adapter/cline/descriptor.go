@@ -83,7 +83,8 @@ func described() acpagent.Agent {
 		Notes: []string{"over ACP it uses a Cline account or a ChatGPT subscription; another provider that its settings name is ignored",
 			"it states no tokens and no prices over ACP; those of a run are read from the session's files",
 			"it starts no MCP servers of a run over ACP, but those of its settings",
-			"a hook of its own that denies a tool call ends the turn; its model does not learn why"},
+			"a hook of its own that denies a tool call ends the turn; its model does not learn why",
+			"it takes no hooks for one run: it accepts --hooks-dir and CLINE_HOOKS_DIR, but reads the folders of the user and the project alone; drawbar hooks install cline PreToolUse adds one there"},
 		Quirks: func(s *acpagent.Spec) {
 			s.Spawn, s.ToolName, s.FailedCall, s.Shell = spawn, acpagent.TitleWord, failedCall, shellOf
 		},

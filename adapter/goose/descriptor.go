@@ -65,7 +65,8 @@ func row() acpagent.Agent {
 			Docs: "https://goose-docs.ai/docs/guides/acp-clients", HostTraces: []string{"AGENT_SESSION_ID"}, Keys: keys},
 		Login: acpagent.Login{Command: "goose configure"},
 		Notes: []string{"it states the tokens of a turn's last model call alone: those of a run are read from its database at the end",
-			"it does not answer an interrupt while it waits for a model: it is stopped after 3 s", "goose session --resume --fork forks a session; over ACP it forks none"},
+			"it does not answer an interrupt while it waits for a model: it is stopped after 3 s", "goose session --resume --fork forks a session; over ACP it forks none",
+			"it takes no hooks for one run: it reads plugins below ~/.agents and the project alone, and notes each in the user's settings; drawbar hooks install goose PreToolUse adds one there"},
 		Limits: func(c *execution.Capabilities) {
 			c.Agent.SubagentDispatch, c.Agent.TokensUnstated, c.Agent.SessionPersistence = true, true, "sqlite"
 			c.Agent.MCPTransports = []execution.MCPTransport{execution.MCPStdio, execution.MCPStreamableHTTP}

@@ -68,7 +68,7 @@ func row() acpagent.Agent {
 			"a run starts a gateway of its own, without channels and automations, unless one runs: openclaw gateway run, OPENCLAW_GATEWAY_URL or OPENCLAW_GATEWAY_PORT",
 			"a gateway of the user's takes no model and no MCP servers from a run; one state directory has one gateway, so runs at the same time need one of the user's",
 			"it asks before it runs a command; it changes files of the working directory without asking, others only with the approval mode yolo",
-			"with the approval mode deny it has no tools that change files, and needs a gateway of its own",
+			"with the approval mode deny it has no tools that change files, skills or plugins, and needs a gateway of its own",
 			"it states no tokens and no prices over ACP: those of a run are read from its database at the end",
 			"its sessions are read of its agent main",
 		},
@@ -104,7 +104,7 @@ func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
 		"agents": map[string]any{"defaults": map[string]any{"model": map[string]any{"primary": "script/" + scripted}, "skipBootstrap": true}},
 		"tools":  map[string]any{"profile": "full", "toolSearch": false},
 		"models": map[string]any{"mode": "merge", "providers": map[string]any{"script": map[string]any{"baseUrl": baseURL + "/v1", "api": "openai-completions", "apiKey": "dummy",
-			"models": []any{map[string]any{"id": scripted, "name": "Scripted", "contextWindow": 128000, "maxTokens": 4096, "input": []string{"text", "image"}, "reasoning": false,
+			"models": []any{map[string]any{"id": scripted, "name": "Scripted", "contextWindow": 128000, "maxTokens": 4096, "input": []string{"text", "image"}, "reasoning": true,
 				"cost": map[string]any{"input": 2, "output": 10, "cacheRead": 0, "cacheWrite": 0}}}}}},
 	})
 	if err != nil {

@@ -19,9 +19,6 @@ import (
 //go:embed gateway.mjs
 var starter []byte
 
-// mark begins what starter writes.
-const mark = "drawbar:"
-
 // plan is what starter is told about a run.
 type plan struct {
 	Settings    map[string]any `json:"settings"`              // of a gateway of the run's own, over the user's
@@ -35,8 +32,8 @@ type plan struct {
 // execModes are the values of tools.exec.mode by approval mode.
 var execModes = map[execution.ApprovalMode]string{"": "ask", execution.ApprovalPrompt: "ask", execution.ApprovalDeny: "ask", execution.ApprovalYolo: "full"}
 
-// unasked are the tools that change files without asking. The mode deny leaves them out of a run.
-var unasked = []string{"write", "edit", "apply_patch"}
+// unasked are the tools that change files, skills and plugins without asking. The mode deny leaves them out of a run.
+var unasked = []string{"write", "edit", "apply_patch", "skill_workshop", "plugins"}
 
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	run := l.Request.Run
@@ -74,7 +71,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	l.File("plan.json", text)
 	path := filepath.ToSlash(l.File("gateway.mjs", starter))
 	file := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(path, "/")}
-	return cliagent.Invocation{Args: []string{"acp"}, Env: map[string]string{"NODE_OPTIONS": strings.TrimSpace(p.NodeOptions + " --import=" + file.String())}}, nil
+	return cliagent.Invocation{Args: []string{"acp"}, EnvOver: map[string]string{"NODE_OPTIONS": strings.TrimSpace(p.NodeOptions + " --import=" + file.String())}}, nil
 }
 
 // server is an MCP server in the settings.
@@ -99,29 +96,21 @@ func servers(list []execution.MCPServer) map[string]server {
 }
 
 var reportShape jsonscan.Shape[struct {
-	_      jsonscan.Camel
-	Failed jsonscan.Value
+	_             jsonscan.Camel
+	Failed, Model jsonscan.Value
 }]
 
-// reportOf reads a line of starter: the bridge reports a turn that failed as one that ended without a word.
+// reportOf reads a line of starter: the bridge names no model, and reports a turn that failed as one that ended without a word.
 func reportOf(line []byte) (r acpagent.Report, ok bool) {
-	text, ok := strings.CutPrefix(string(line), mark)
+	f, ok := acpagent.Reported(line, &reportShape)
 	if !ok {
 		return r, false
 	}
-	v, err := jsonscan.Parse([]byte(text))
-	if err != nil {
-		return r, false
+	r.Model, r.Message = f.Model.Str(), f.Failed.Str()
+	if r.Message != "" {
+		r.Failed = cmp.Or(acpagent.CodeOfText(r.Message), execution.CodeProvider)
 	}
-	f, ok := reportShape.Of(v)
-	if !ok {
-		return r, false
-	}
-	r.Message = f.Failed.Str()
-	if r.Failed = acpagent.CodeOfText(r.Message); r.Failed == "" {
-		r.Failed = execution.CodeProvider
-	}
-	return r, r.Message != ""
+	return r, r.Message != "" || r.Model != ""
 }
 
 // classify returns the code of what starter refuses.

@@ -1,5 +1,5 @@
 // Loaded by Drawbar before OpenClaw's bridge: starts a gateway for the run where the user has none, ends it with the run, and
-// states on standard error why a turn failed, which the bridge leaves out.
+// states on standard error the model and why a turn failed, which the bridge leaves out.
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -128,17 +128,25 @@ async function start(plan, state, config, user) {
   gateway.stderr.unref();
 }
 
-// watch states why a turn failed: the gateway says it to the bridge.
+// watch states why a turn failed, and the model of the session: the gateway says both to the bridge.
 function watch() {
   const parse = JSON.parse;
-  let last; // the run whose failure was stated; it is said again with more words
+  const say = (fields) => writeSync(2, "drawbar:" + JSON.stringify(fields) + "\n");
+  let failed; // the run whose failure was stated; it is said again with more words
+  let session; // the key of the run's own
+  let model;
   JSON.parse = (text, reviver) => {
     const frame = parse(text, reviver);
     const chat = frame?.type === "event" && frame.event === "chat" ? frame.payload : undefined;
-    if (chat?.state === "error" && chat.runId !== last) {
-      last = chat.runId;
-      writeSync(2, "drawbar:" + JSON.stringify({ failed: String(chat.errorMessage || "the turn failed").slice(0, 2000) }) + "\n");
+    if (chat?.sessionKey) session = chat.sessionKey;
+    if (chat?.state === "error" && chat.runId !== failed) {
+      failed = chat.runId;
+      say({ failed: String(chat.errorMessage || "the turn failed").slice(0, 2000) });
     }
+    const rows = frame?.type === "res" ? frame.payload?.sessions : undefined;
+    const row = session && Array.isArray(rows) ? rows.find(({ key }) => key === session) : undefined;
+    const used = row?.model && [row.modelProvider, row.model].filter(Boolean).join("/");
+    if (used && used !== model) say({ model: (model = used) });
     return frame;
   };
 }

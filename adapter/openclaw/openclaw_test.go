@@ -106,7 +106,7 @@ func TestPlan(t *testing.T) {
 		{"a model and servers", execution.RunOptions{Model: "a/b", ApprovalMode: execution.ApprovalDeny, MCPServers: servers}, nil, plan{Needs: "approval mode deny, model, MCP servers"},
 			`{"agents":{"defaults":{"heartbeat":{"every":"0m"},"model":{"primary":"a/b"},"models":{"a/b":{}}}},"cron":{"enabled":false},"mcp":{"servers":{` +
 				`"files":{"args":["-v"],"command":"mcp-files","env":{"A":"b"}},"old":{"transport":"sse","url":"https://mcp.example/sse"},` +
-				`"web":{"headers":{"X":"y"},"transport":"streamable-http","url":"https://mcp.example/"}}},"tools":{"deny":["write","edit","apply_patch"],"exec":{"mode":"ask"},"fs":{"workspaceOnly":true}}}`},
+				`"web":{"headers":{"X":"y"},"transport":"streamable-http","url":"https://mcp.example/"}}},"tools":{"deny":["write","edit","apply_patch","skill_workshop","plugins"],"exec":{"mode":"ask"},"fs":{"workspaceOnly":true}}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := started(t, tt.run, tt.environ...)
@@ -130,6 +130,9 @@ func TestReports(t *testing.T) {
 		if r, ok := reportOf([]byte(line)); ok != (want != "") || ok && r.Failed != want {
 			t.Errorf("%s: %+v %v", line, r, ok)
 		}
+	}
+	if r, ok := reportOf([]byte(`drawbar:{"model":"script/m"}`)); !ok || r != (acpagent.Report{Model: "script/m"}) {
+		t.Errorf("%+v %v", r, ok)
 	}
 	for code, want := range map[int64]execution.ErrorCode{-32090: execution.CodeCapability, -32091: execution.CodeSpawn, -32092: execution.CodeSessionNotFound, -32603: ""} {
 		if got := classify(code, ""); got != want {

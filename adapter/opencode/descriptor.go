@@ -71,6 +71,7 @@ func row() acpagent.Agent {
 			"it asks once for a folder outside the workspace and once for the change in it: a person is asked once, about the whole call",
 			"opencode models lists the models that --model takes, each as provider/model"},
 		Limits: limits,
+		Hook:   toolHook(),
 		Quirks: func(s *acpagent.Spec) {
 			s.Blobs = blobs
 			s.Startup = 2 * time.Minute // it takes seconds of processor time
@@ -83,7 +84,7 @@ func row() acpagent.Agent {
 // limits are what OpenCode does beyond the protocol's minimum.
 func limits(c *execution.Capabilities) {
 	c.Agent.CanFork, c.Agent.RequiresToolApproval, c.Agent.SubagentDispatch, c.Agent.CostReported = true, true, true, true
-	c.Agent.SessionPersistence = "sqlite"
+	c.Agent.SessionPersistence, c.Agent.RuntimeHooks = "sqlite", cliagent.RuntimeHooks(true)
 	c.Agent.AuthFiles = []string{"~/" + data + "/opencode/auth.json"}
 }
 
@@ -92,7 +93,17 @@ const asks = `{"*":"ask","codesearch":"allow","glob":"allow","grep":"allow","lis
 	`"task":"allow","todoread":"allow","todowrite":"allow"}`
 
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
-	inv := cliagent.Invocation{Args: []string{"acp"}, Env: reporting(l)}
+	loading, env := reporting(l)
+	inv := cliagent.Invocation{Args: []string{"acp"}, Env: env}
+	switch {
+	case loading != "":
+		inv.EnvOver = map[string]string{inline: loading}
+	case l.Hook != nil:
+		e := execution.Errorf(execution.CodeCapability, "hooks cannot be used with opencode: OPENCODE_PURE or %s keeps the plugin of the run from being loaded", inline).
+			WithHint("unset OPENCODE_PURE, and write JSON in %s", inline)
+		e.Agent, e.Capability = name, "runtimeHooks.preToolUse"
+		return inv, e
+	}
 	if l.Request.Run.ApprovalMode != execution.ApprovalYolo {
 		if inv.Env == nil {
 			inv.Env = map[string]string{}

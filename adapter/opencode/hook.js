@@ -1,14 +1,17 @@
 // Written by drawbar hooks install; removed by drawbar hooks uninstall.
-// It calls a command at one event of OpenCode. Before a tool call and a prompt, a command that fails denies it.
+// It calls a command at one event of OpenCode. Before a tool call and a prompt, a command that fails denies it. Drawbar also loads it
+// for one run, with a command that is called when it is loaded.
 import { spawn, spawnSync } from "node:child_process";
 
 const event = "";
 const command = "";
+const start = "";
+const patience = 600_000; // ms
 
 const children = new Set(); // sessions of sub-agents
 
-export const DrawbarHook = async ({ directory }) => {
-  const options = { shell: true, cwd: directory, windowsHide: true, timeout: 600_000 };
+export const DrawbarHook = async ({ client, directory }) => {
+  const options = { shell: true, cwd: directory, windowsHide: true, timeout: patience };
   const payload = (session, fields) => JSON.stringify({ session_id: session, cwd: directory, ...fields });
 
   // ask returns what the command printed.
@@ -28,11 +31,21 @@ export const DrawbarHook = async ({ directory }) => {
       child.stdin.end(payload(session, fields));
     });
 
+  // serverOf returns the MCP server whose tool this is; OpenCode names it server_tool.
+  const serverOf = async (tool) => {
+    if (!start || !tool.includes("_")) return undefined;
+    const { data } = await client.mcp.status();
+    const names = Object.keys(data).filter((name) => tool.startsWith(name.replace(/[^a-zA-Z0-9_-]/g, "_") + "_"));
+    return names.sort((a, b) => b.length - a.length)[0];
+  };
+
+  if (start) spawnSync(start, { ...options, input: "{}", stdio: ["pipe", "ignore", "ignore"] });
   switch (event) {
     case "tool.execute.before":
       return {
         [event]: async ({ tool, sessionID, callID }, output) => {
-          const answer = await ask(sessionID, { tool_name: tool, tool_call_id: callID, tool_input: output.args });
+          const server = await serverOf(tool);
+          const answer = await ask(sessionID, { tool_name: tool, tool_call_id: callID, tool_input: output.args, mcp_server: server });
           if (!answer) return;
           const { args } = JSON.parse(answer);
           for (const name of Object.keys(output.args)) delete output.args[name]; // OpenCode continues with this object

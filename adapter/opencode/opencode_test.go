@@ -3,6 +3,9 @@ package opencode
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
@@ -104,7 +107,7 @@ func TestReporter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := inv.Env[inline]
+			got := inv.EnvOver[inline]
 			if !tc.loaded {
 				if got != "" || inv.Env["npm_config_fetch_timeout"] != "" {
 					t.Errorf("%+v", inv.Env)
@@ -119,6 +122,53 @@ func TestReporter(t *testing.T) {
 				t.Errorf("%+v", inv.Env)
 			}
 		})
+	}
+}
+
+// TestHook: the plugin of a run's hook is loaded beside the other, with the run's commands; where no plugin is loaded the run is refused.
+func TestHook(t *testing.T) {
+	t.Parallel()
+	launch := func(env map[string]string) *cliagent.Launch {
+		return &cliagent.Launch{Dir: "/private", Request: execution.Request{Run: execution.RunOptions{Env: env}},
+			Hook: &cliagent.HookLines{PreTool: "'me' ask", Start: "'me' start", Timeout: time.Hour}}
+	}
+	inv, err := spawn(launch(nil))
+	if got := inv.EnvOver[inline]; err != nil || got != `{"plugin":["/private/drawbar-report.js","/private/drawbar-hook.js"]}` {
+		t.Error(got, err)
+	}
+	for _, env := range []map[string]string{{"OPENCODE_PURE": "1"}, {inline: "{"}} {
+		if _, err := spawn(launch(env)); execution.CodeOf(err) != execution.CodeCapability {
+			t.Errorf("%v: %v", env, err)
+		}
+	}
+	program := plugin(map[string]any{"event": beforeTool, "command": "'me' ask", "start": "'me' start", "patience": 7})
+	for _, line := range []string{`const event = "tool.execute.before";`, `const command = "'me' ask";`, `const start = "'me' start";`, "const patience = 7; // ms"} {
+		if !strings.Contains(program, line+"\n") {
+			t.Errorf("the plugin has no line %s", line)
+		}
+	}
+}
+
+// TestHookCalls: what a call of the hook would do, and whose tool it is.
+func TestHookCalls(t *testing.T) {
+	t.Parallel()
+	for payload, want := range map[string]execution.ToolUse{
+		`{"session_id":"s","tool_name":"bash","tool_input":{"command":"ls"}}`:                                         {Kind: execution.ToolShell, Command: "ls"},
+		`{"session_id":"s","tool_name":"write","tool_input":{"filePath":"/a","content":"x"}}`:                         {Kind: execution.ToolEdit, Paths: []string{"/a"}},
+		`{"session_id":"s","tool_name":"read","tool_input":{"filePath":"/a"}}`:                                        {Kind: execution.ToolRead, Paths: []string{"/a"}},
+		`{"session_id":"s","tool_name":"webfetch","tool_input":{"url":"https://a.example"}}`:                          {Kind: execution.ToolFetch},
+		`{"session_id":"s","tool_name":"my_files_rm_all","tool_input":{"command":"x"},"mcp_server":"my.files"}`:       {Kind: execution.ToolMCP, Server: "my.files", Tool: "rm_all"},
+		`{"session_id":"s","tool_name":"x","tool_input":{},"mcp_server":"a long name of a server that is not there"}`: {Kind: execution.ToolMCP, Server: "a long name of a server that is not there"},
+	} {
+		call, err := toolHook().Read("preTool", []byte(payload))
+		if d := cmp.Diff(want, call.Use); err != nil || d != "" {
+			t.Errorf("%s: %v %s", payload, err, d)
+		}
+	}
+	for _, payload := range []string{`{`, `{"tool_input":{}}`, `{"tool_name":"x","mcp_server":1}`} {
+		if _, err := toolHook().Read("preTool", []byte(payload)); err == nil {
+			t.Errorf("%s is read", payload)
+		}
 	}
 }
 

@@ -26,17 +26,18 @@ const inline = "OPENCODE_CONFIG_CONTENT"
 // npmLimits bound what OpenCode installs before it loads a plugin: without a network it would try for more than a minute.
 var npmLimits = [][2]string{{"npm_config_fetch_retries", "0"}, {"npm_config_fetch_timeout", "5000"}}
 
-// reporting returns the variables that load the plugin. None are returned if the user's settings in the variable cannot be
-// read, which OpenCode will say, or if no plugins are wanted.
-func reporting(l *cliagent.Launch) map[string]string {
+// reporting returns the settings that load the plugin, and that of the run's hook, with the variables that limit npm. None are returned
+// if the user's settings in the variable cannot be read, which OpenCode will say, or if no plugins are wanted.
+func reporting(l *cliagent.Launch) (settings string, env map[string]string) {
 	readSettings := map[string]json.RawMessage{}
 	var plugins []any
 	user := l.Variable(inline)
 	if user != "" && declared.UnmarshalJSONC([]byte(user), &readSettings) != nil || readSettings["plugin"] != nil && json.Unmarshal(readSettings["plugin"], &plugins) != nil ||
 		l.Variable("OPENCODE_PURE") != "" {
-		return nil
+		return "", nil
 	}
-	env, ours := map[string]string{}, []string{}
+	ours := []string{}
+	env = map[string]string{}
 	for _, limit := range npmLimits {
 		if l.Variable(limit[0]) == "" {
 			env[limit[0]] = limit[1]
@@ -44,9 +45,12 @@ func reporting(l *cliagent.Launch) map[string]string {
 		}
 	}
 	names := encode(ours)
-	readSettings["plugin"] = encode(append(plugins, l.File("drawbar-report.js", bytes.Replace(reporter, []byte("const limits = [];"), slices.Concat([]byte("const limits = "), names, []byte(";")), 1))))
-	env[inline] = string(encode(readSettings))
-	return env
+	plugins = append(plugins, l.File("drawbar-report.js", bytes.Replace(reporter, []byte("const limits = [];"), slices.Concat([]byte("const limits = "), names, []byte(";")), 1)))
+	if hook := hookOf(l); hook != "" {
+		plugins = append(plugins, hook)
+	}
+	readSettings["plugin"] = encode(plugins)
+	return string(encode(readSettings)), env
 }
 
 func encode(v any) json.RawMessage {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 )
 
 // drift is what is different with a release of an agent's program that the table was not made with.
@@ -27,7 +25,7 @@ type change struct {
 
 // compare compares the states of an agent's scenarios with those of a written table.
 func (t *table) compare(d *drift, written io.Reader) error {
-	was, err := column(written, d.Agent)
+	old, _, err := parse(written)
 	if err != nil {
 		return err
 	}
@@ -37,7 +35,10 @@ func (t *table) compare(d *drift, written io.Reader) error {
 			continue
 		}
 		d.Scenarios++
-		now := change{Scenario: words(s), Was: was[words(s)], Now: c.text()}
+		now := change{Scenario: s, Now: c.text()}
+		if was := old.cells[s][d.Agent]; was != nil {
+			now.Was = was.text()
+		}
 		if now.Now == now.Was {
 			continue
 		}
@@ -47,34 +48,6 @@ func (t *table) compare(d *drift, written io.Reader) error {
 		d.Changes = append(d.Changes, now)
 	}
 	return nil
-}
-
-// column returns the states of an agent in a written table, by scenario, without the numbers of their notes.
-func column(written io.Reader, agent string) (map[string]string, error) {
-	states, at := map[string]string{}, -1
-	lines := bufio.NewScanner(written)
-	for lines.Scan() {
-		cells := strings.Split(strings.Trim(lines.Text(), "|"), "|")
-		if len(cells) < 2 {
-			continue
-		}
-		name := strings.TrimSpace(cells[0])
-		if name == "scenario" {
-			for i, cell := range cells {
-				if first, _, _ := strings.Cut(strings.TrimSpace(cell), " "); first == agent {
-					at = i
-				}
-			}
-			continue
-		}
-		if at > 0 && at < len(cells) {
-			state, _, _ := strings.Cut(strings.TrimSpace(cells[at]), " [")
-			if state != "-" {
-				states[name] = state
-			}
-		}
-	}
-	return states, lines.Err()
 }
 
 // write writes it for people.

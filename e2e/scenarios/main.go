@@ -1,6 +1,6 @@
 // Command scenarios makes the table of scenarios of the verbose output of the end-to-end tests: which agent passes, which
 // does not declare what is needed, and what is a vendor's defect, with its evidence. With -agent it compares the output with a
-// table; with -package it prints the npm package of an agent and the release that is tested.
+// table, with -into it puts the results into one; with -package it prints the npm package of an agent and the release that is tested.
 package main
 
 import (
@@ -31,6 +31,7 @@ func run() error {
 	flag.StringVar(&d.Version, "version", "", "the `RELEASE` that was run")
 	flag.StringVar(&d.Error, "error", "", "why it was not run")
 	against := flag.String("against", "docs/SCENARIOS.md", "the table")
+	into := flag.String("into", "", "keep the other cells of this `TABLE`, for the output of some scenarios")
 	asJSON := flag.Bool("json", false, "write JSON")
 	flag.Parse()
 	versions, err := readVersions(flag.Args())
@@ -58,6 +59,16 @@ func run() error {
 	table, err := read(os.Stdin)
 	if err != nil {
 		return err
+	}
+	if *into != "" {
+		file, err := os.Open(*into)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := table.over(file, versions); err != nil {
+			return fmt.Errorf("%s: %w", *into, err)
+		}
 	}
 	return table.write(os.Stdout, versions)
 }
@@ -101,20 +112,27 @@ type cell struct {
 	said  string // the last line that the test printed
 }
 
-const failed = "FAILED"
+const (
+	failed  = "FAILED"
+	unended = "DID NOT END"
+)
 
 // text is the state of a test, also of one that hung.
 func (c *cell) text() string {
 	if !c.ended {
-		return "DID NOT END"
+		return unended
 	}
 	return c.state
 }
 
 type table struct {
-	scenarios []string // in the order in which the tests begin, before those that run in parallel go on
+	scenarios []string // their names in words, in the order in which the tests begin, before those that run in parallel go on
 	agents    map[string]bool
 	cells     map[string]map[string]*cell
+}
+
+func newTable() *table {
+	return &table{agents: map[string]bool{}, cells: map[string]map[string]*cell{}}
 }
 
 var (
@@ -127,7 +145,7 @@ var (
 )
 
 func read(r io.Reader) (*table, error) {
-	t := &table{agents: map[string]bool{}, cells: map[string]map[string]*cell{}}
+	t := newTable()
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 64<<20)
 	var now *cell
@@ -135,16 +153,16 @@ func read(r io.Reader) (*table, error) {
 		line := lines.Text()
 		if m := begin.FindStringSubmatch(line); m != nil {
 			now = nil
-			if !slices.Contains(t.scenarios, m[1]) {
-				t.scenarios = append(t.scenarios, m[1])
+			if s := words(m[1]); !slices.Contains(t.scenarios, s) {
+				t.scenarios = append(t.scenarios, s)
 			}
 			if isAgent(m[2]) {
-				now = t.cell(m[1], m[2])
+				now = t.cell(words(m[1]), m[2])
 			}
 			continue
 		}
 		if m := result.FindStringSubmatch(line); m != nil && isAgent(m[3]) {
-			c := t.cell(m[2], m[3])
+			c := t.cell(words(m[2]), m[3])
 			c.ended = true
 			c.becomes(map[string]string{"FAIL": failed, "SKIP": "skipped", "PASS": "passes"}[m[1]])
 			continue
@@ -176,15 +194,15 @@ func (c *cell) becomes(state string) {
 	}
 }
 
-func (t *table) cell(test, agent string) *cell {
+func (t *table) cell(scenario, agent string) *cell {
 	t.agents[agent] = true
-	if t.cells[test] == nil {
-		t.cells[test] = map[string]*cell{}
+	if t.cells[scenario] == nil {
+		t.cells[scenario] = map[string]*cell{}
 	}
-	if t.cells[test][agent] == nil {
-		t.cells[test][agent] = &cell{}
+	if t.cells[scenario][agent] == nil {
+		t.cells[scenario][agent] = &cell{}
 	}
-	return t.cells[test][agent]
+	return t.cells[scenario][agent]
 }
 
 func (t *table) write(w io.Writer, versions map[string]string) error {
@@ -203,7 +221,7 @@ func (t *table) write(w io.Writer, versions map[string]string) error {
 	var notes []string
 	counts := map[string]map[string]int{}
 	for _, s := range t.scenarios {
-		fmt.Fprintf(b, "| %s |", words(s))
+		fmt.Fprintf(b, "| %s |", s)
 		for _, a := range agents {
 			c := t.cells[s][a]
 			if c == nil {

@@ -65,6 +65,61 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestInto: the results of some scenarios replace their cells of a written table, whose others stay with their notes.
+func TestInto(t *testing.T) {
+	t.Parallel()
+	const output = `=== RUN   TestResume/claude
+    x_test.go:1: scenario partly: no fork
+--- PASS: TestResume/claude (0.42s)
+=== RUN   TestNews/qwen
+    x_test.go:1: scenario defect: it says success
+--- PASS: TestNews/qwen (0.42s)
+`
+	versions := map[string]string{"claude": "1.2.3", "qwen": "1.0"}
+	written := func() *strings.Builder {
+		old := newTable()
+		old.scenarios = []string{"resume", "plain"}
+		*old.cell("resume", "claude") = cell{state: failed, ended: true}
+		*old.cell("resume", "qwen") = cell{state: "passes in part", ended: true, notes: []string{"no list"}}
+		*old.cell("plain", "qwen") = cell{state: "passes"}
+		var b strings.Builder
+		if err := old.write(&b, versions); err != nil {
+			t.Fatal(err)
+		}
+		return &b
+	}
+	for _, tt := range []struct{ name, old, problem string }{
+		{"a table", written().String(), ""},
+		{"of another release", strings.Replace(written().String(), "1.2.3", "1.2.4", 1), "it is of claude 1.2.4, not 1.2.3: run all scenarios"},
+		{"without notes", strings.Replace(written().String(), "1. qwen: no list", "", 1), "there is no note 1"},
+		{"a short row", strings.Replace(written().String(), "| plain | - |", "| plain |", 1), "the row plain has 1 cells, want 2"},
+	} {
+		got, err := read(strings.NewReader(output))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := got.over(strings.NewReader(tt.old), versions); err != nil || tt.problem != "" {
+			if err == nil || err.Error() != tt.problem {
+				t.Errorf("%s: %v, want %q", tt.name, err, tt.problem)
+			}
+			continue
+		}
+		var b strings.Builder
+		if err := got.write(&b, versions); err != nil {
+			t.Fatal(err)
+		}
+		const want = `| scenario | claude 1.2.3 | qwen 1.0 |
+|---|---|---|
+| resume | passes in part [1] | passes in part [2] |
+| plain | - | DID NOT END |
+| news | - | defect [3] |
+`
+		if !strings.Contains(b.String(), want) || !strings.HasSuffix(b.String(), "1. claude: no fork\n2. qwen: no list\n3. qwen: it says success\n") {
+			t.Errorf("got\n%swant\n%s", b.String(), want)
+		}
+	}
+}
+
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	const output = `=== RUN   TestPlain/claude
@@ -84,8 +139,9 @@ func TestDrift(t *testing.T) {
     x_test.go:1: scenario defect: it does not think
 --- PASS: TestThinking/claude (0.42s)
 `
-	const written = "# Scenarios\n\n| scenario | gemini 1.0.0 | claude 1.2.3 |\n|---|---|---|\n| plain | - | passes |\n| resume | passes | passes in part [1] |\n" +
-		"| hang | passes | passes |\n| news | passes | - |\n| thinking | passes | defect [2] |\n"
+	written := "# Scenarios\n\n| scenario | gemini 1.0.0 | claude 1.2.3 |\n|---|---|---|\n| plain | - | passes |\n| resume | passes | passes in part [1] |\n" +
+		"| hang | passes | passes |\n| news | passes | - |\n| thinking | passes | defect [2] |\n" +
+		"\nNotes:\n\n1. claude: no fork\n2. claude: it says success\n"
 	for _, tt := range []struct {
 		name, in, want string
 		d              drift

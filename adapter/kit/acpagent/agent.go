@@ -25,6 +25,7 @@ type Agent struct {
 	Notes  []string                      // peculiarities, after the protocol's own
 	Limits func(*execution.Capabilities) // changes what the protocol allows to what this agent does; nil for no difference
 	Quirks func(*Spec)                   // changes the protocol's defaults; nil for none
+	Hook   *cliagent.ToolHook            // how it asks before a tool call, its Read states what the call would do; nil if it cannot
 	// Redirect points the agent to another model API, see adapter.ModelRedirector; nil if its model cannot be replaced.
 	Redirect func(baseURL, home string) adapter.Redirect
 }
@@ -102,6 +103,7 @@ func (a Agent) Adapter(opts cliagent.Options) Adapter {
 		Capabilities: a.capabilities,
 		Linger:       cmp.Or(a.Linger, time.Second),
 		Keys:         d.Keys,
+		ToolHook:     a.Hook,
 	}, a.Spec(), nil), opts)}}
 }
 

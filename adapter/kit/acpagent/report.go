@@ -2,6 +2,7 @@ package acpagent
 
 import (
 	"bytes"
+	"cmp"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -13,6 +14,7 @@ import (
 // The zero value states that the extension is there.
 type Report struct {
 	Session string              // the session of the call, which may be a sub-agent's; empty for the run's own
+	Model   string              // the session's, for an agent that names none in the protocol
 	Usage   execution.Usage     // of a call that ended
 	USD     float64             // its price, 0 if unknown
 	Ended   bool                // the call ended
@@ -74,6 +76,7 @@ func (p *parser) report(line []byte, s *cliagent.Sink) bool {
 	if r.Session != "" && r.Session != p.session.id {
 		return true
 	}
+	p.model = cmp.Or(r.Model, p.model)
 	switch {
 	case r.Limit:
 		p.limited = true

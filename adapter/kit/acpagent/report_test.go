@@ -35,6 +35,7 @@ func TestReports(t *testing.T) {
 		{"a failure that passed", []any{failed, retry, call, chunk("well"), over}, execution.StatusCompleted, 10, 0.25, 1},
 		{"a failure before a good call", []any{failed, call, chunk("well"), over}, execution.StatusCompleted, 10, 0.25, 0},
 		{"a call that was cut off", []any{call, Report{Lost: true}, over}, execution.StatusCompleted, 10, 0.25, 0},
+		{"a model", []any{Report{Model: "a/b"}, Report{Model: "no/other", Session: "sub"}, over}, execution.StatusCompleted, 0, 0, 0},
 		{"a notice", []any{Report{Session: "sub", Notice: "refused it"}, over}, execution.StatusCompleted, 0, 0, 0},
 		{"a failure that the reply does not explain", []any{Report{}, failed, broken}, execution.StatusFailed, 0, 0, 0},
 		{"a failure that is explained after the reply", []any{Report{}, broken, failed}, execution.StatusFailed, 0, 0, 0},
@@ -93,6 +94,9 @@ func TestReports(t *testing.T) {
 			}
 			if lost != (tc.name == "a call that was cut off") {
 				t.Errorf("a call is unknown: %v", lost)
+			}
+			if want := map[bool]string{true: "a/b"}[tc.name == "a model"]; res.Model != want {
+				t.Errorf("model %q", res.Model)
 			}
 			input := int64(0)
 			if res.Usage != nil {

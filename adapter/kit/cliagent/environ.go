@@ -36,7 +36,7 @@ var allowedWindows = []string{
 }
 
 // environment returns the complete environment of a run: the inherited one, then the adapter's variables, then the
-// request's. It is sorted by name.
+// request's, then those of the adapter that contain the request's. It is sorted by name.
 func (s *Spec) environment(inherited []string, inv Invocation, run execution.RunOptions, goos string) environ {
 	e := environ{goos: cmp.Or(goos, runtime.GOOS), vars: map[string]variable{}}
 	keys, markers := map[string]bool{}, map[string]bool{}
@@ -71,6 +71,9 @@ func (s *Spec) environment(inherited []string, inv Invocation, run execution.Run
 		e.set(name, value)
 	}
 	for name, value := range run.Env {
+		e.set(name, value)
+	}
+	for name, value := range inv.EnvOver {
 		e.set(name, value)
 	}
 	for name, value := range inv.EnvLists {

@@ -67,6 +67,16 @@ func TestEnvironmentLists(t *testing.T) {
 	}
 }
 
+// TestEnvironmentOver: a value that contains the request's replaces it.
+func TestEnvironmentOver(t *testing.T) {
+	t.Parallel()
+	inv := Invocation{Env: map[string]string{"A": "ours", "B": "ours"}, EnvOver: map[string]string{"B": "asked and ours"}}
+	e := (&Spec{}).environment(nil, inv, execution.RunOptions{Env: map[string]string{"A": "asked", "B": "asked"}}, "linux")
+	if diff := cmp.Diff([]string{"A=asked", "B=asked and ours"}, e.list()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestEnvironmentOnWindows(t *testing.T) {
 	t.Parallel()
 	spec := Spec{Keys: []string{"key"}, HostSignals: []string{"other_mark"}}

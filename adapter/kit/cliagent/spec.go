@@ -46,6 +46,7 @@ type Invocation struct {
 	Command   string            // overrides Spec.Command
 	Args      []string          //
 	Env       map[string]string // set over the run's environment, below Run.Env; an empty value unsets
+	EnvOver   map[string]string // set over Run.Env too: values that contain the user's, which Spawn read with Launch.Variable
 	EnvLists  map[string]string // appended with a comma to the variables of these names
 	Stdin     []byte            // written at the start
 	KeepStdin bool              // keep stdin open for Sink.Write; Sink.CloseInput or the end closes it
