@@ -55,8 +55,10 @@ func nameSession(app *cli.App, client *drawbar.Client, run *agent.Run, name stri
 func follow(run *agent.Run, f func(execution.Event)) (wait func()) {
 	var reader sync.WaitGroup
 	reader.Go(func() {
-		for e := range run.Events(context.Background(), 0) { // ends with the run
-			f(e)
+		for e, err := range run.Events(context.Background(), 0) { // ends with the run
+			if err == nil {
+				f(e)
+			}
 		}
 	})
 	return reader.Wait
