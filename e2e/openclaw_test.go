@@ -34,7 +34,8 @@ var clawKit = kit{
 	lateCost: "it states no price over ACP; the session's database has it, which drawbar sessions cost reads",
 	scenarios: []string{"TestToolWritesFile", "TestUnauthorized", "TestMCPServer", "TestInterruptKeepsTheConversation", "TestSeveralTurns",
 		"TestPermissionAllowAndDeny", "TestPermissionDeniedWithoutPerson", "TestResumeForkAndUnknownSession", "TestAbortWhileToolRuns", "TestKilledDrawbar", "TestSignals", "TestDetachedRun",
-		"TestCosts", "TestSessions", "TestCallerTools", "TestPauseAndResume", "TestSteer"},
+		"TestCosts", "TestSessions", "TestCallerTools", "TestPauseAndResume", "TestSteer", "TestPlain", "TestPermissionByCallback", "TestSystemPrompt",
+		"TestToolRules", "TestRuntimeHook", "TestRuntimeHookOnHarmlessCommand", "TestRuntimeHookInConversation", "TestRuntimePromptHook"},
 }
 
 // gateway starts a gateway of the user's, and returns a function that reports whether it runs.
