@@ -174,22 +174,41 @@ func nativeSession(app *App, agentName, flag, id string) (string, error) {
 	if id == Latest {
 		return latestSession(store, agent.Descriptor, app.Dir())
 	}
-	found, err := store.Find(context.Background(), id)
-	switch execution.CodeOf(err) {
-	case "":
-		id = found.UnifiedID
-	case execution.CodeSessionNotFound, execution.CodeCapability, execution.CodeAgentNotFound, execution.CodeUnknownAgent: // the agent knows
-	default:
-		return "", err
+	unified := id
+	if _, _, ok := execution.SplitSession(id); !ok {
+		if unified, err = findSession(store, agent.Descriptor.Name, id); unified == "" || err != nil {
+			return id, err
+		}
+	} else if found, err := store.Find(context.Background(), id); err == nil {
+		unified = found.UnifiedID
 	}
-	owner, native, ok := execution.SplitSession(id)
-	if !ok {
-		return id, nil
-	}
+	owner, native, _ := execution.SplitSession(unified)
 	if have, err := app.Agent(owner); err != nil || have.Descriptor.Name != agent.Descriptor.Name {
 		return "", Usage("session %s belongs to %s, not to %s", id, owner, agentName).WithHint("drawbar run %s --%s %s", owner, flag, id)
 	}
 	return native, nil
+}
+
+// findSession returns the session with a name, that of an agent with an id or the beginning of one, or that of a run; empty if there is
+// none. An id of another agent's session is none: a remote agent, or one that the user added, may have the same.
+func findSession(store *drawbar.Sessions, agent, id string) (unified string, err error) {
+	ctx := context.Background()
+	other, otherErr := store.Find(ctx, id)
+	if otherErr == nil && other.Name == id {
+		return other.UnifiedID, nil
+	}
+	own, err := store.Find(ctx, execution.UnifiedSession(agent, id))
+	switch execution.CodeOf(err) {
+	case "":
+		return own.UnifiedID, nil
+	case execution.CodeSessionNotFound, execution.CodeCapability, execution.CodeAgentNotFound, execution.CodeUnknownAgent:
+	default:
+		return "", err
+	}
+	if otherErr == nil && !strings.HasPrefix(other.SessionID, id) { // of a run
+		return other.UnifiedID, nil
+	}
+	return "", nil
 }
 
 // latestSession returns the newest session of an agent in a directory.
