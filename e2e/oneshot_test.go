@@ -452,7 +452,7 @@ func TestMaxTurns(t *testing.T) {
 			return
 		}
 		o := l.run("--approve", "yolo", "--max-turns", "2", "go on")
-		o.want(t, execution.StatusDeferred, "", 1)
+		o.want(t, execution.StatusDeferred, "", execution.ExitLimit)
 		if o.result.ExitReason != execution.ExitTurnLimit {
 			t.Errorf("exit reason %s", o.result.ExitReason)
 		}
@@ -477,7 +477,7 @@ func TestBudget(t *testing.T) {
 			args = append([]string{"--model", k.priced}, args...)
 		}
 		o := l.run(args...)
-		o.want(t, execution.StatusFailed, execution.CodeBudgetExceeded, 1)
+		o.want(t, execution.StatusFailed, execution.CodeBudgetExceeded, execution.ExitBudget)
 		if o.result.Error.Code != execution.FailureBudgetExceeded || o.result.Cost == nil || o.result.Cost.TotalUSD == nil || *o.result.Cost.TotalUSD < 0.5 {
 			t.Errorf("error %+v, cost %+v", o.result.Error, o.result.Cost)
 		}

@@ -49,7 +49,7 @@ func TestOmpReports(t *testing.T) {
 			l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[{"name":"task","input":{"name":"Looker","task":"look around"}}]},
 				{"tools":[%s],"repeat":true}]}`, k.shell("sleep 0.5")))
 			o := l.run("--approve", "yolo", "--max-turns", "4", "go")
-			o.want(t, execution.StatusDeferred, "", 1)
+			o.want(t, execution.StatusDeferred, "", execution.ExitLimit)
 			if n := len(bodies[execution.ToolCallReady](o)); n != 4 || o.result.ExitReason != execution.ExitTurnLimit {
 				t.Errorf("%s after %d calls of tools, want 4", o.result.ExitReason, n)
 			}
