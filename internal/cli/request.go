@@ -176,7 +176,7 @@ func nativeSession(app *App, agentName, flag, id string) (string, error) {
 	}
 	unified := id
 	if _, _, ok := execution.SplitSession(id); !ok {
-		if unified, err = findSession(store, agent.Descriptor.Name, id); unified == "" || err != nil {
+		if unified, err = findSession(app, store, agent.Descriptor.Name, id); unified == "" || err != nil {
 			return id, err
 		}
 	} else if found, err := store.Find(context.Background(), id); err == nil {
@@ -191,11 +191,10 @@ func nativeSession(app *App, agentName, flag, id string) (string, error) {
 
 // findSession returns the session with a name, that of an agent with an id or the beginning of one, or that of a run; empty if there is
 // none. An id of another agent's session is none: a remote agent, or one that the user added, may have the same.
-func findSession(store *drawbar.Sessions, agent, id string) (unified string, err error) {
+func findSession(app *App, store *drawbar.Sessions, agent, id string) (unified string, err error) {
 	ctx := context.Background()
-	other, otherErr := store.Find(ctx, id)
-	if otherErr == nil && other.Name == id {
-		return other.UnifiedID, nil
+	if named, err := store.Find(ctx, id); err == nil && named.Name == id {
+		return named.UnifiedID, nil
 	}
 	own, err := store.Find(ctx, execution.UnifiedSession(agent, id))
 	switch execution.CodeOf(err) {
@@ -205,11 +204,26 @@ func findSession(store *drawbar.Sessions, agent, id string) (unified string, err
 	default:
 		return "", err
 	}
-	if otherErr == nil && !strings.HasPrefix(other.SessionID, id) { // of a run
-		return other.UnifiedID, nil
+	if len(id) < shortRun {
+		return "", nil
 	}
-	return "", nil
+	runs, err := app.Store()
+	if err != nil {
+		return "", err
+	}
+	defer runs.Close()
+	r, err := runs.Get(id)
+	switch {
+	case err != nil || r.SessionID == "": // not the id of a run
+		return "", nil
+	case strings.HasPrefix(r.SessionID, r.Agent+":"):
+		return r.SessionID, nil
+	}
+	return execution.UnifiedSession(r.Agent, r.SessionID), nil
 }
+
+// shortRun is the least length of the beginning of a run's id where it can be taken for that of a session.
+const shortRun = 8
 
 // latestSession returns the newest session of an agent in a directory.
 func latestSession(store *drawbar.Sessions, d adapter.Descriptor, dir string) (string, error) {
