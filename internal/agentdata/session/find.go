@@ -34,7 +34,15 @@ func (s *Store) find(ctx context.Context, id string) (row, error) {
 // Find returns the session with a name, an id, a prefix of it that is unique, or that of a run.
 func (s *Store) Find(ctx context.Context, id string) (history.Summary, error) {
 	r, err := s.find(ctx, id)
-	return r.summary, err
+	if err != nil {
+		return r.summary, err
+	}
+	known, err := s.described(ctx)
+	if err != nil {
+		return r.summary, err
+	}
+	known.describe(&r.summary)
+	return r.summary, nil
 }
 
 func (s *Store) findID(ctx context.Context, id string) (row, error) {
