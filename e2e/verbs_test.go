@@ -464,7 +464,7 @@ func TestDetachedRun(t *testing.T) {
 		if d.code != 0 || len(id) != 26 {
 			t.Fatalf("exit %d, %q, %s", d.code, d.stdout, d.stderr)
 		}
-		if ps := l.command("ps"); !strings.Contains(ps.stdout, id) {
+		if ps := l.command("ps"); !strings.Contains(ps.stdout, id[:8]) {
 			t.Errorf("ps does not list it: %s%s", ps.stdout, ps.stderr)
 		}
 		logs := l.command("logs", "-f", id[:12])
