@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/drawbar/drawbar"
@@ -241,14 +240,4 @@ func Unreadable(flag string, err error) *execution.Error {
 		return e.WithHint("give %s a readable file; a relative path starts at %s", flag, dir)
 	}
 	return e
-}
-
-// Args wraps a cobra argument check so that its error names the command's usage.
-func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return Usage("%s: %v", cmd.CommandPath(), err).WithHint("%s", cmd.UseLine())
-		}
-		return nil
-	}
 }

@@ -95,6 +95,9 @@ func registerList(cmd *cobra.Command, o execution.Option) reading {
 				return nil, Usage("--%s: %v", o.Flag, err)
 			}
 		}
+		if o.Name == "tags" && slices.Contains(list, "") {
+			return nil, Usage("--tag is empty").WithHint("--tag NAME")
+		}
 		for i := 0; o.Name == "skills" && i < len(list); i++ { // relative to the current directory, not to --cwd
 			path, err := filepath.Abs(list[i])
 			if err != nil {
@@ -190,6 +193,9 @@ func Environment(app *App, pairs []string) (map[string]string, error) {
 		name, value, ok := strings.Cut(pair, "=")
 		if name == "" {
 			return nil, Usage("--env %q has no name", pair).WithHint("--env NAME=VALUE")
+		}
+		if name[0] >= '0' && name[0] <= '9' || strings.ContainsAny(name, " \t\n\x00") {
+			return nil, Usage("--env %s: %q cannot be the name of a variable", pair, name).WithHint("--env NAME=VALUE; a name begins with a letter or _")
 		}
 		if !ok {
 			if value = app.Getenv(name); value == "" {

@@ -44,7 +44,7 @@ VALUE is parsed as JSON where the field is a list, an object, a number or a bool
 func New(app *cli.App) *cobra.Command {
 	c := &command{app: app}
 	cmd := &cobra.Command{Use: "config", Long: long, Args: cli.Args(cobra.NoArgs),
-		Example: "  drawbar config show claude --origin\n  drawbar config set codex model gpt-5.2-codex\n  drawbar config set claude deniedCommands '[\"Bash(rm:*)\"]' --scope project",
+		Example: "  drawbar config show claude --origin\n  drawbar config set codex model gpt-6.1-sol\n  drawbar config set claude deniedCommands '[\"Bash(rm:*)\"]' --scope project",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.PersistentFlags().StringVar(&c.scope, "scope", "", "global, project or local (default: all to read, global to write)")
 	cmd.PersistentFlags().StringVarP(&c.cwd, "cwd", "C", "", "directory of the project (default: here)")

@@ -12,9 +12,9 @@ import (
 
 // Code is one exit code with its meaning.
 type Code struct {
-	Code    int
-	Name    string
-	Meaning string
+	Code    int    `json:"code"`
+	Name    string `json:"name"`
+	Meaning string `json:"meaning"`
 }
 
 var table = []Code{

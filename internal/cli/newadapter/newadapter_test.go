@@ -119,7 +119,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"Mine", "--lang", "sh"}, "not a valid agent name", 2},
 		{[]string{"../mine", "--lang", "sh"}, "not a valid agent name", 2},
 		{[]string{"there", "--lang", "sh"}, "drawbar-adapter-there already exists", 0},
-		{[]string{"--lang", "sh"}, "accepts 1 arg", 2},
+		{[]string{"--lang", "sh"}, "NAME is missing", 2},
 	} {
 		for _, command := range [][]string{{"agents", "new"}, {"adapter", "new"}} {
 			out, code := drawbar(t, append(command, c.args...)...)

@@ -122,6 +122,11 @@ func Set(ctx context.Context, app *cli.App, dir, scope, key, text string) error 
 			value = d.Milliseconds()
 		}
 	}
+	if name, ok := value.(string); ok && key == "defaultAgent" {
+		if _, err := app.Agent(name); err != nil {
+			return err
+		}
+	}
 	return edit(ctx, app, dir, scope, key, func(d *configfile.Document) (bool, error) { return true, d.Set(path, value) })
 }
 

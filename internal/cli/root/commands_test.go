@@ -24,8 +24,8 @@ var update = flag.Bool("update", false, "write docs/COMMANDS.md")
 
 const commandsHead = `# Commands
 
-Generated from the commands themselves by ` + "`go generate ./...`" + `. Every command takes ` + "`--json`" + ` and answers with one object, or one line
-for each event; every error says where it happened and what to type next.
+Generated from the commands themselves by ` + "`go generate ./...`" + `. Commands take ` + "`--json`" + ` and answer with one object, or one line
+for each event; those that print a script, a document or what a server says do not. Every error says where it happened and what to type next.
 
 `
 

@@ -198,9 +198,7 @@ func tree(app *cli.App, name string, list bool) *cobra.Command {
 	}
 	cmd.PersistentFlags().BoolVar(&app.JSON, "json", false, "print JSON on standard output")
 	cmd.PersistentFlags().BoolVar(&app.NoColor, "no-color", false, "disable colours (also: NO_COLOR)")
-	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Usage("%s: %v", c.CommandPath(), err).WithHint("%s --help", c.CommandPath())
-	})
+	cmd.SetFlagErrorFunc(cli.FlagError)
 	cmd.SetHelpFunc(wrapped(cmd.HelpFunc()))
 	cmd.AddGroup(groups...)
 	wanted := func(e entry) bool { return e.name == name || e.alias != "" && e.alias == name }
@@ -219,7 +217,42 @@ func tree(app *cli.App, name string, list bool) *cobra.Command {
 		c.GroupID, c.Short = e.group, cmp.Or(e.short, c.Short)
 		cmd.AddCommand(c)
 	}
+	switch name {
+	case "help":
+		if !list {
+			refuseUnknownTopics(cmd)
+		}
+	case "completion":
+		cmd.InitDefaultCompletionCmd(name)
+		for _, c := range cmd.Commands() {
+			if c.Name() == name {
+				c.Args, c.RunE = cli.Args(cobra.NoArgs), func(c *cobra.Command, _ []string) error { return c.Help() }
+			}
+		}
+	}
 	return cmd
+}
+
+// refuseUnknownTopics makes "drawbar help" of something that is no command an error.
+func refuseUnknownTopics(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "help" {
+			continue
+		}
+		show := c.Run
+		c.Run, c.RunE = nil, func(c *cobra.Command, args []string) error {
+			if found, rest, err := root.Find(args); err != nil || found == root && len(args) > 0 || len(rest) > 0 {
+				e := cli.Usage("there is no help for %q", strings.Join(args, " "))
+				if meant := near.Words(args[0], whatToType()); len(meant) > 0 {
+					return e.WithHint("%s --help", meant[0])
+				}
+				return e.WithHint("drawbar --help")
+			}
+			show(c, args)
+			return nil
+		}
+	}
 }
 
 // wrapped returns a help function whose output is wrapped; see cli.Wrap.
