@@ -48,7 +48,7 @@ func (c *Client) Sessions() (*Sessions, error) {
 				return nil, execution.Errorf(execution.CodeConfig, "%w", err)
 			}
 		}
-		o.Tags, o.OfRun = c.sessionTags, c.sessionOfRun
+		o.Tags, o.OfRun = c.sessionTags, c.SessionOfRun
 	}
 	c.sessions = &Sessions{session.Open(o)}
 	return c.sessions, nil
@@ -63,8 +63,8 @@ func (c *Client) sessionTags(context.Context) (map[string][]string, error) {
 	return s.SessionTags()
 }
 
-// sessionOfRun returns the session of the run with an id or prefix, "" if there is none.
-func (c *Client) sessionOfRun(id string) string {
+// SessionOfRun returns the session, by its unified id, of the recorded run with an id or the beginning of one, "" if there is none.
+func (c *Client) SessionOfRun(id string) string {
 	s, err := c.openStore()
 	if err != nil || s == nil {
 		return ""

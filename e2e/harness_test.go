@@ -298,7 +298,7 @@ func (l *lab) redirect(url string) {
 	}
 }
 
-// patient takes back limits on retries, so that "for ever" is for ever.
+// patient takes back limits on retries, so that failures are endless.
 func (l *lab) patient() {
 	delete(l.env, "CLAUDE_CODE_MAX_RETRIES")
 	if l.kit.patient != nil {

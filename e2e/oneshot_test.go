@@ -530,7 +530,7 @@ func (k kit) soon() string {
 	return ""
 }
 
-func TestFailuresForEver(t *testing.T) {
+func TestEndlessFailures(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		for name, turn := range map[string]string{
 			"429": `{"status":429,"error":{"type":"rate_limit_error","message":"slow down"},"retryAfter":1,"repeat":true}`,
@@ -573,7 +573,7 @@ func TestFailuresForEver(t *testing.T) {
 func TestLimitedRetriesEnd(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		if k.silentRetries {
-			defect(t, "nothing sets a limit on the retries of a failed request; a run wants a limit of time, as TestFailuresForEver shows")
+			defect(t, "nothing sets a limit on the retries of a failed request; a run wants a limit of time, as TestEndlessFailures shows")
 			return
 		}
 		l := newLab(t, k, `{"turns":[{"status":500,"error":{"type":"api_error","message":"broken"},`+k.soon()+`"repeat":true}]}`)

@@ -176,7 +176,7 @@ func nativeSession(app *App, agentName, flag, id string) (string, error) {
 	}
 	unified := id
 	if _, _, ok := execution.SplitSession(id); !ok {
-		if unified, err = findSession(app, store, agent.Descriptor.Name, id); unified == "" || err != nil {
+		if unified, err = findSession(client, store, agent.Descriptor.Name, id); unified == "" || err != nil {
 			return id, err
 		}
 	} else if found, err := store.Find(context.Background(), id); err == nil {
@@ -191,7 +191,7 @@ func nativeSession(app *App, agentName, flag, id string) (string, error) {
 
 // findSession returns the session with a name, that of an agent with an id or the beginning of one, or that of a run; empty if there is
 // none. An id of another agent's session is none: a remote agent, or one that the user added, may have the same.
-func findSession(app *App, store *drawbar.Sessions, agent, id string) (unified string, err error) {
+func findSession(client *drawbar.Client, store *drawbar.Sessions, agent, id string) (unified string, err error) {
 	ctx := context.Background()
 	if named, err := store.Find(ctx, id); err == nil && named.Name == id {
 		return named.UnifiedID, nil
@@ -207,19 +207,7 @@ func findSession(app *App, store *drawbar.Sessions, agent, id string) (unified s
 	if len(id) < shortRun {
 		return "", nil
 	}
-	runs, err := app.Store()
-	if err != nil {
-		return "", err
-	}
-	defer runs.Close()
-	r, err := runs.Get(id)
-	switch {
-	case err != nil || r.SessionID == "": // not the id of a run
-		return "", nil
-	case strings.HasPrefix(r.SessionID, r.Agent+":"):
-		return r.SessionID, nil
-	}
-	return execution.UnifiedSession(r.Agent, r.SessionID), nil
+	return client.SessionOfRun(id), nil
 }
 
 // shortRun is the least length of the beginning of a run's id where it can be taken for that of a session.

@@ -24,7 +24,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/lazy"
 )
 
-// Tree is a worktree. The fields after Removed say how it stands; they are looked up by List.
+// Tree is a worktree. The fields from State on say how it stands; List and Find look them up.
 type Tree struct {
 	Name       string    `json:"name"`
 	Path       string    `json:"path"`
@@ -32,6 +32,7 @@ type Tree struct {
 	Branch     string    `json:"branch"`
 	Base       string    `json:"base"` // commit that it began at
 	CreatedAt  time.Time `json:"createdAt"`
+	Ready      bool      `json:"ready"` // its making was not interrupted
 
 	State    State    `json:"state,omitempty"`
 	Changes  []string `json:"changes,omitempty"`  // files that are not committed
@@ -51,6 +52,7 @@ const (
 	Unmerged State = "unmerged" // its branch has commits that nothing else has
 	Clean    State = "clean"    // nothing would be lost
 	Missing  State = "missing"  // its directory is gone
+	Partial  State = "partial"  // its making was interrupted; nobody has worked in it
 	Unknown  State = "unknown"  // git does not say
 )
 
@@ -109,8 +111,15 @@ func (m Manager) Open(ctx context.Context, dir, name string) (t Tree, where stri
 	}()
 	file := filepath.Join(home, name+record)
 	t, err = read(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		t, err = m.create(ctx, top, name, file)
+	case err == nil && !t.Ready:
+		if err = t.discard(ctx); err == nil {
+			t, err = m.create(ctx, top, name, file)
+		}
+	case err == nil && !exists(t.Path): // --force, because git still has it
+		_, err = git(ctx, top, "worktree", "add", "--quiet", "--force", t.Path, t.Branch)
 	}
 	if err != nil {
 		return t, "", nil, err
@@ -138,21 +147,40 @@ func (m Manager) create(ctx context.Context, top, name, file string) (Tree, erro
 		return t, execution.Errorf(execution.CodeValidation, "the branch %s exists already", t.Branch).WithHint("choose another name, or: git branch -d %s", t.Branch)
 	}
 	if exists(t.Path) {
-		return t, execution.Errorf(execution.CodeConfig, "%s exists, and is no worktree of a run", t.Path).WithHint("choose another name, or move it away")
+		return t, execution.Errorf(execution.CodeConfig, "%s exists and is not a worktree of a run", t.Path).WithHint("choose another name, or move it away")
 	}
 	// The record comes first, so that a worktree whose making is interrupted is in the list.
-	b, err := json.MarshalIndent(t, "", "  ")
-	if err == nil {
-		err = atomicfile.New(file, append(b, '\n'), 0o600)
-	}
-	if err != nil {
-		return t, execution.Errorf(execution.CodeConfig, "make a worktree: %w", err)
-	}
-	if _, err := git(ctx, top, "worktree", "add", "--quiet", "-b", t.Branch, t.Path, t.Base); err != nil {
-		_ = os.Remove(file) // the error says more
+	if err := t.write(); err != nil {
 		return t, err
 	}
-	return t, nil
+	if _, err := git(ctx, top, "worktree", "add", "--quiet", "-b", t.Branch, t.Path, t.Base); err != nil {
+		_ = t.discard(context.WithoutCancel(ctx)) // the error says more
+		return t, err
+	}
+	t.Ready = true
+	return t, t.write()
+}
+
+// write writes the record.
+func (t *Tree) write() error {
+	b, err := json.MarshalIndent(t, "", "  ")
+	if err == nil {
+		err = atomicfile.Write(t.file, append(b, '\n'), 0o600, true)
+	}
+	if err != nil {
+		return execution.Errorf(execution.CodeConfig, "make a worktree: %w", err)
+	}
+	return nil
+}
+
+// discard removes what an interrupted making left. Nobody has worked in it.
+func (t *Tree) discard(ctx context.Context) error {
+	_, gitErr := git(ctx, t.Repository, "worktree", "remove", "--force", "--force", t.Path)    // twice: git locks what it makes; it may not have it
+	_, branchErr := git(ctx, t.Repository, "update-ref", "-d", "refs/heads/"+t.Branch, t.Base) // only at its base; there may be none
+	if err := errors.Join(os.RemoveAll(t.Path), os.Remove(t.file)); err != nil {
+		return execution.Errorf(execution.CodeConfig, "discard a worktree that was not finished: %w", errors.Join(err, gitErr, branchErr))
+	}
+	return nil
 }
 
 func read(file string) (t Tree, err error) {
@@ -228,6 +256,10 @@ func (t *Tree) look(ctx context.Context) {
 // judge finds out how a worktree that no run has stands.
 func (t *Tree) judge(ctx context.Context) {
 	t.Changes, t.Commits, t.InBranch = nil, 0, nil
+	if !t.Ready {
+		t.State = Partial
+		return
+	}
 	at := t.Path
 	missing := !exists(t.Path)
 	if missing {
@@ -311,6 +343,8 @@ func (m Manager) Remove(ctx context.Context, t Tree, force bool) (Removed, error
 	defer release()
 	r.judge(ctx)
 	switch {
+	case r.State == Partial:
+		return r, t.discard(ctx)
 	case r.State == Live:
 		return r, execution.Errorf(execution.CodeConfigLock, "a process works in the worktree %s: %s", t.Name, t.Path).WithHint("end it first")
 	case r.State == Dirty && !force:
@@ -362,7 +396,7 @@ func (r *Removed) dropBranch(ctx context.Context) error {
 func (m Manager) Collect(ctx context.Context, dry bool) (removed []Removed, kept []Tree, faults []error) {
 	list, faults := m.List(ctx)
 	for _, t := range list {
-		if t.State != Clean && t.State != Missing {
+		if t.State != Clean && t.State != Missing && t.State != Partial {
 			kept = append(kept, t)
 			continue
 		}

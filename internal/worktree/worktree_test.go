@@ -201,6 +201,14 @@ func TestMissing(t *testing.T) {
 	if got := stand(t, m, "one"); got.State != Missing {
 		t.Errorf("%+v", got)
 	}
+	if _, again, release, err := m.Open(t.Context(), repo, "one"); err != nil || again != where || run(t, where, "branch", "--show-current") != "drawbar/one" {
+		t.Errorf("opened again: %s %v", again, err)
+	} else {
+		release()
+	}
+	if err := os.RemoveAll(where); err != nil {
+		t.Fatal(err)
+	}
 	if removed, _, faults := m.Collect(t.Context(), false); len(removed) != 1 || len(faults) > 0 {
 		t.Errorf("%v %v", removed, faults)
 	}
@@ -208,5 +216,47 @@ func TestMissing(t *testing.T) {
 		t.Errorf("made again: %v", err)
 	} else {
 		release()
+	}
+}
+
+// TestInterrupted: a worktree whose making was killed is made anew, or collected; nothing of it stays in the repository.
+func TestInterrupted(t *testing.T) {
+	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	for name, left := range map[string]func(Tree){
+		"record": func(Tree) {},
+		"branch": func(c Tree) { run(t, repo, "branch", c.Branch, c.Base) },
+		"half": func(c Tree) {
+			run(t, repo, "worktree", "add", "-q", "--lock", "-b", c.Branch, c.Path, c.Base)
+			_ = os.Remove(filepath.Join(c.Path, "a.txt"))
+		},
+		"collect": func(c Tree) { run(t, repo, "worktree", "add", "-q", "--lock", "-b", c.Branch, c.Path, c.Base) },
+	} {
+		file := filepath.Join(m.home(repo), name+record)
+		begun := Tree{Name: name, Path: strings.TrimSuffix(file, record), Repository: repo, Branch: branches + name, Base: run(t, repo, "rev-parse", "HEAD"), file: file}
+		if err := os.MkdirAll(m.home(repo), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := begun.write(); err != nil {
+			t.Fatal(err)
+		}
+		left(begun)
+		if got := stand(t, m, name); got.State != Partial {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if name == "collect" {
+			if removed, _, faults := m.Collect(t.Context(), false); len(removed) != 1 || len(faults) > 0 {
+				t.Errorf("%v %v", removed, faults)
+			}
+		} else if _, where, release, err := m.Open(t.Context(), repo, name); err != nil || !exists(filepath.Join(where, "a.txt")) {
+			t.Errorf("%s: opened: %v", name, err)
+		} else {
+			release()
+			if r, err := m.Remove(t.Context(), stand(t, m, name), false); err != nil || r.KeptBranch {
+				t.Errorf("%s: %+v %v", name, r, err)
+			}
+		}
+		if out := run(t, repo, "branch", "--list", "drawbar/*") + strings.Join(strings.Split(run(t, repo, "worktree", "list"), "\n")[1:], ""); out != "" || exists(file) {
+			t.Errorf("%s: left: %s", name, out)
+		}
 	}
 }

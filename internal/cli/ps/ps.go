@@ -71,10 +71,15 @@ A run that waits for an answer shows since when and for what. drawbar approve, d
 			if err != nil {
 				return cli.RecordError(err)
 			}
-			if quiet {
-				short = func(id execution.RunID) string { return string(id) }
-			}
-			return app.Answer(rows, func() { show(app, rows, now, short, quiet, waiting) })
+			return app.Answer(rows, func() {
+				if !quiet {
+					show(app, rows, now, short, waiting)
+					return
+				}
+				for _, r := range rows {
+					app.Printf("%s\n", r.ID)
+				}
+			})
 		},
 	}
 	fl := cmd.Flags()
@@ -158,13 +163,7 @@ func money(r runstore.Run) string {
 	return "?"
 }
 
-func show(app *cli.App, runs []row, now time.Time, short func(execution.RunID) string, quiet, waiting bool) {
-	if quiet {
-		for _, r := range runs {
-			app.Printf("%s\n", short(r.ID))
-		}
-		return
-	}
+func show(app *cli.App, runs []row, now time.Time, short func(execution.RunID) string, waiting bool) {
 	w := app.ShortTable("RUN", "AGENT", "STATE", "AGE", "COST", "PROMPT OR QUESTION")
 	for _, r := range runs {
 		state := cli.EndOf(r.State, r.ErrorCode)

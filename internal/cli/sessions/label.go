@@ -3,6 +3,8 @@ package sessions
 import (
 	"strings"
 
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/spf13/cobra"
 )
@@ -22,11 +24,7 @@ func name(app *cli.App) *cobra.Command {
 			case !remove && len(args) == 1:
 				return cli.Usage("no name is given").WithHint("%s", cmd.UseLine())
 			}
-			s, err := open(app)
-			if err != nil {
-				return err
-			}
-			one, err := s.Find(cmd.Context(), args[0])
+			s, one, err := find(cmd, app, args[0])
 			if err != nil {
 				return err
 			}
@@ -55,11 +53,7 @@ func tag(app *cli.App) *cobra.Command {
 			"stay.",
 		Args: cli.Args(cobra.MinimumNArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := open(app)
-			if err != nil {
-				return err
-			}
-			one, err := s.Find(cmd.Context(), args[0])
+			s, one, err := find(cmd, app, args[0])
 			if err != nil {
 				return err
 			}
@@ -81,4 +75,12 @@ func tag(app *cli.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&remove, "remove", false, "remove the tags")
 	return cmd
+}
+
+// find returns the session that is named on the command line.
+func find(cmd *cobra.Command, app *cli.App, id string) (s *drawbar.Sessions, one history.Summary, err error) {
+	if s, err = open(app); err == nil {
+		one, err = s.Find(cmd.Context(), id)
+	}
+	return s, one, err
 }
