@@ -35,7 +35,7 @@ var table = []Code{
 	{execution.ExitRateLimited, "rate-limited", "the provider's rate limit ended the run"},
 	{execution.ExitContext, "context", "the model's context window is full"},
 	{execution.ExitUntrusted, "untrusted", "the project would run commands that you have not trusted; none was run (drawbar trust)"},
-	{execution.ExitWaiting, "waiting", "the run ended with a question or an approval that waits for a person"},
+	{execution.ExitWaiting, "waiting", "the run ended with a question or an approval that waits for a person; a governed run waits for one"},
 	{execution.ExitBudget, "budget", "the budget is used up"},
 	{execution.ExitLimit, "limit", "the turn limit, or another limit of the agent, ended the run before it was done"},
 	{execution.ExitInvalidOutput, "invalid-output", "the answer does not satisfy the schema, or the agent's output is invalid"},
@@ -109,9 +109,10 @@ func Help() string {
 	for _, c := range table {
 		fmt.Fprintf(&b, "  %3d  %-16s %s\n", c.Code, c.Name, c.Meaning)
 	}
-	b.WriteString("\nGoverned runs (drawbar govern): 0 a turn was accepted, a run completed, or the run stopped because a person is " +
-		"needed; 1 blocked,\nnot accepted, a step while a gate waits, or not possible in this state; 2 the command line; 7 the " +
-		"configuration or the record; 23 the staged result is missing or invalid;\n130 ended by Ctrl-C, the turn stays.\n")
+	b.WriteString("\nGoverned runs (drawbar govern): 0 a turn was accepted, or the run is completed; 1 blocked, not accepted, a step while a " +
+		"gate waits, or not\npossible in this state; 2 the command line; 7 the configuration or the record; 20 govern run stopped because a " +
+		"person is needed, for a gate\nor a turn; 22 govern run reached its turn limit; 23 the staged result is missing or invalid; 130 ended by Ctrl-C, " +
+		"the turn stays.\n")
 	b.WriteString("\nError codes of results and events, and the exit code of each:\n\n")
 	for _, row := range execution.ErrorRows() {
 		again := ""

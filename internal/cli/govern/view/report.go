@@ -35,7 +35,7 @@ func code(outcome govern.Outcome) error {
 	return nil
 }
 
-// TellRun prints how a run of many turns ended and returns its exit code: a run that waits for a person is a success.
+// TellRun prints how a run of many turns ended and returns its exit code: 0 for a run that is completed, and for a plan.
 func TellRun(app *cli.App, r govern.RunReport) error {
 	err := app.Answer(r, func() { printRun(app, r) })
 	if err != nil {
@@ -46,6 +46,10 @@ func TellRun(app *cli.App, r govern.RunReport) error {
 		return code(govern.OutcomeBlocked)
 	case govern.StopInterrupted:
 		return code(govern.OutcomeInterrupted)
+	case govern.StopGateHeld, govern.StopHumanTurn:
+		return &exitcode.Error{Code: execution.ExitWaiting, Silent: true}
+	case govern.StopMaxTurns:
+		return &exitcode.Error{Code: execution.ExitLimit, Silent: true}
 	}
 	return nil
 }
