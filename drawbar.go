@@ -27,6 +27,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -41,6 +42,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/agentdata/modelcache"
 	"github.com/drawbar/drawbar/internal/base/secret"
+	"github.com/drawbar/drawbar/internal/base/statedir"
 	"github.com/drawbar/drawbar/internal/control"
 	"github.com/drawbar/drawbar/internal/runrecording"
 	"github.com/drawbar/drawbar/internal/runstore"
@@ -64,8 +66,8 @@ type Options struct {
 	Defaults execution.RunOptions
 	// Models add to or override the models that agents declare; later entries win.
 	Models []ModelDeclaration
-	// StateDir is the directory of the run record; empty is the platform's state directory (DRAWBAR_STATE_DIR
-	// overrides it).
+	// StateDir is the directory of the run record and of the sessions that Drawbar keeps itself, of model APIs and the built-in agent; empty is
+	// the platform's state directory (DRAWBAR_STATE_DIR overrides it).
 	StateDir string
 	// NoRecord disables the run record.
 	NoRecord bool
@@ -115,12 +117,27 @@ func New(o Options) (*Client, error) {
 	if o.Host != nil {
 		host = *o.Host
 	}
+	if o.StateDir != "" {
+		dir, err := filepath.Abs(o.StateDir)
+		if err != nil {
+			return nil, execution.Errorf(execution.CodeConfig, "drawbar.New: StateDir: %w", err)
+		}
+		o.StateDir, host = dir, host.Complete()
+		getenv := host.Getenv
+		host.Getenv = func(key string) string {
+			if key == statedir.Variable {
+				return dir
+			}
+			return getenv(key)
+		}
+	}
 	c := &Client{opts: o, host: host}
 	if o.Agents == nil {
 		c.registry = catalog.Builtins(host)
 	} else {
 		c.registry = catalog.NewRegistry(o.Agents, host)
 	}
+	c.registry.KeepIn(o.StateDir)
 	c.registry.Declare(o.Declared)
 	c.models = Models{registry: c.registry, declared: o.Models, host: host, cache: modelcache.In(c.cacheDir())}
 	if o.DefaultAgent != "" {

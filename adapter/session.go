@@ -86,3 +86,10 @@ type SessionSums interface {
 	UsageLog
 	StatesSessionSums()
 }
+
+// StateKeeper is an agent whose sessions Drawbar keeps itself, in its state directory.
+type StateKeeper interface {
+	// KeepIn returns the agent with this state directory, an absolute path, in place of that of the environment it was made in. A request
+	// that sets DRAWBAR_STATE_DIR has its own.
+	KeepIn(dir string) Adapter
+}

@@ -32,7 +32,8 @@ const (
 // Registry finds agents by name. It is a lookup table, not an owner: what Get returned stays usable after the
 // agent was replaced or removed. It is safe for concurrent use.
 type Registry struct {
-	host adapter.Host
+	host     adapter.Host
+	stateDir string // of KeepIn
 
 	mu       sync.Mutex
 	agents   map[string]*record
@@ -90,6 +91,9 @@ func (r *Registry) Declare(declared Declared) {
 	defer r.mu.Unlock()
 	r.broken, r.warnings, r.finder = declared.Broken, declared.Warnings, declared.Finder
 }
+
+// KeepIn makes agents keep what is Drawbar's to keep in this state directory, an absolute path. It must be called before agents run.
+func (r *Registry) KeepIn(dir string) { r.stateDir = dir }
 
 // offer gives the services of the configuration to the built-in agents that work over services.
 func (r *Registry) offer(services []adapter.Adapter) {
@@ -364,6 +368,9 @@ func (r *Registry) Get(name string) (Entry, error) {
 	a, err := rec.made()
 	if err != nil {
 		return Entry{}, err
+	}
+	if k, ok := adapter.As[adapter.StateKeeper](a); ok && r.stateDir != "" {
+		a = k.KeepIn(r.stateDir)
 	}
 	return Entry{Descriptor: rec.descriptor.Clone(), Adapter: a, Source: rec.source, Warning: rec.warning}, nil
 }

@@ -77,6 +77,7 @@ var (
 	_ adapter.AuthGuide       = (*Adapter)(nil)
 	_ adapter.ModelRedirector = (*Adapter)(nil)
 	_ adapter.ServiceUser     = (*Adapter)(nil)
+	_ adapter.StateKeeper     = (*Adapter)(nil)
 	_ adapter.SessionStore    = (*Adapter)(nil)
 	_ adapter.SkillKeeper     = (*Adapter)(nil)
 	_ adapter.UsageLog        = (*Adapter)(nil)
@@ -94,6 +95,19 @@ func New(opts Options) *Adapter {
 		opts.Runner = process.Launch
 	}
 	return &Adapter{Sessions: modelapi.SessionsOf(name), opts: opts, services: sync.OnceValue(opts.Services)}
+}
+
+// KeepIn implements adapter.StateKeeper.
+func (a *Adapter) KeepIn(dir string) adapter.Adapter {
+	opts := a.opts
+	opts.Environ = modelapi.EnvironWith(dir, a.opts.Environ)
+	opts.Services = func() (list []*modelapi.Adapter) {
+		for _, s := range a.services() {
+			list = append(list, s.WithStateDir(dir))
+		}
+		return list
+	}
+	return New(opts)
 }
 
 // UseServices implements adapter.ServiceUser: the model APIs among the services are used.

@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/statedir"
 )
 
 // Spec describes a model API.
@@ -49,6 +51,7 @@ var (
 	_ adapter.Adapter         = (*Adapter)(nil)
 	_ adapter.Negotiator      = (*Adapter)(nil)
 	_ adapter.Prober          = (*Adapter)(nil)
+	_ adapter.StateKeeper     = (*Adapter)(nil)
 	_ adapter.AuthGuide       = (*Adapter)(nil)
 	_ adapter.ModelRedirector = (*Adapter)(nil)
 )
@@ -59,6 +62,21 @@ func New(spec Spec, opts Options) *Adapter {
 		opts.Environ = os.Environ
 	}
 	return &Adapter{SessionsOf(spec.Name), spec, opts}
+}
+
+// KeepIn implements adapter.StateKeeper.
+func (a *Adapter) KeepIn(dir string) adapter.Adapter { return a.WithStateDir(dir) }
+
+// WithStateDir returns the adapter with another state directory of Drawbar's.
+func (a *Adapter) WithStateDir(dir string) *Adapter {
+	kept := *a
+	kept.opts.Environ = EnvironWith(dir, a.opts.Environ)
+	return &kept
+}
+
+// EnvironWith returns an environment with another state directory of Drawbar's.
+func EnvironWith(stateDir string, environ func() []string) func() []string {
+	return func() []string { return append(slices.Clip(environ()), statedir.Variable+"="+stateDir) }
 }
 
 // Name returns the name of the API's agent.

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 )
 
+// Variable is the environment variable that sets the directory.
+const Variable = "DRAWBAR_STATE_DIR"
+
 // In returns the state directory on a platform: DRAWBAR_STATE_DIR, or drawbar in XDG_STATE_HOME, or the platform's default:
 // ~/.local/state/drawbar, on macOS ~/Library/Application Support/drawbar, on Windows %LocalAppData%\drawbar. A relative
 // DRAWBAR_STATE_DIR is an error; other variables with a relative path are ignored.
 func In(goos string, getenv func(string) string, home func() (string, error)) (string, error) {
-	if dir := getenv("DRAWBAR_STATE_DIR"); dir != "" {
+	if dir := getenv(Variable); dir != "" {
 		if !filepath.IsAbs(dir) {
 			return "", errors.New("DRAWBAR_STATE_DIR is " + dir + ", a relative path; set it to an absolute one")
 		}
