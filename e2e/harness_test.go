@@ -145,7 +145,7 @@ func forEach(t *testing.T, f func(t *testing.T, k kit)) {
 	t.Helper()
 	t.Parallel()
 	for _, k := range kits {
-		if k.scenarios == nil || full && slices.Contains(k.scenarios, t.Name()) {
+		if (!k.slow || full) && !slices.Contains(k.without, t.Name()) {
 			forAgent(t, k.name, func(t *testing.T) { f(t, k) })
 		}
 	}

@@ -45,13 +45,16 @@ type kit struct {
 	garbled       string // evidence that an answer that is none passes for an empty one
 	hidden        string // evidence that a command does not know which agent it is inside of
 	forgets       string // evidence that a turn that did not end is in no file
+	thoughtless   string // evidence that it shows no thoughts
+	mixes         string // evidence that of an answer that is asked for again only a part shows
 	unsaid        string // evidence that the agent may say nothing about a command that its sandbox stopped
 	abandons      string // evidence that a denied permission ends the turn
 	inside        bool   // it is a part of Drawbar: no process of its own can be paused or killed
 	drives        string // the agent that it is a bridge to, and that a command is inside of
 	asked         string // the model that requests name when model is asked for; empty: model
 
-	scenarios []string // of those of every agent, the ones that it runs, when DRAWBAR_E2E_FULL is set; nil: all
+	slow    bool     // each of its starts takes so long that it runs what every agent runs only when DRAWBAR_E2E_FULL is set
+	without []string // what every agent runs, and it does not
 }
 
 const unsaidByCodex = "codex may say nothing about a command that its sandbox stopped: it tells its model, and only the tokens of that call show"
@@ -179,7 +182,7 @@ var kits = []kit{
 		},
 		shell:   func(c string) string { return fmt.Sprintf(`{"name":"shell","input":{"command":%s}}`, q(c)) },
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s__%s","input":%s}`, s, t, in) },
-		overACP: true, lateUsage: true, hidesExit: true, cutIsFinal: true, silentRetries: true, givesUp: true, model: "gpt-4.1",
+		overACP: true, lateUsage: true, cutIsFinal: true, silentRetries: true, givesUp: true, model: "gpt-4.1",
 		noLogin: gooseWithoutProvider, warm: gooseWithoutLimit,
 		blind:   "goose 1.50.0 leaves out an image for a model of which it knows nothing",
 		garbled: "goose 1.50.0 takes a stream without an event for an empty answer",
@@ -195,7 +198,7 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":"Bash","input":{"command":%s,"description":"run it"}}`, q(c))
 		},
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
-		overACP: true, lateUsage: true, silentRetries: true, hidesExit: true, slowStart: 12 * time.Second, drives: "claude", model: "haiku", asked: "claude-haiku-5-5",
+		overACP: true, lateUsage: true, silentRetries: true, slowStart: 12 * time.Second, drives: "claude", model: "haiku", asked: "claude-haiku-5-5",
 		lateCost: "claude-agent-acp 0.100.0 states the price of a session so far: that of a resumed session's first turn is unknown, the session's files have it",
 	},
 	{

@@ -81,7 +81,14 @@ func TestThinking(t *testing.T) {
 		}
 		o := l.run("think")
 		o.completed(t)
-		if stops := bodies[execution.ThinkingStop](o); len(stops) != 1 || strings.TrimSpace(stops[0].Thinking) != "let me see" { // codex-acp puts empty lines before it
+		if k.thoughtless != "" {
+			unsupported(t, k.thoughtless)
+			if stops := bodies[execution.ThinkingStop](o); len(stops) != 0 {
+				t.Errorf("thinking_stop: %+v", stops)
+			}
+			return
+		}
+		if stops := bodies[execution.ThinkingStop](o); len(stops) != 1 || stops[0].Thinking != "let me see" {
 			t.Errorf("thinking_stop: %+v", stops)
 		}
 		if o.result.Text != "done" {
@@ -553,7 +560,11 @@ func TestEndlessFailures(t *testing.T) {
 				if k.silentRetries {
 					defect(t, "a failed request is tried again for minutes without a sign of it in the output; the run wants a limit of time, which holds")
 				}
-				o := l.run("--timeout", "20s", "--grace", "2s", "hi")
+				limit := 20 * time.Second
+				if k.slow {
+					limit += k.slowStart
+				}
+				o := l.run("--timeout", limit.String(), "--grace", "2s", "hi")
 				if k.vague != "" && o.result.Error.ErrorCode() == execution.CodeInternal {
 					defect(t, k.vague) // it has given up by then
 					return
@@ -562,7 +573,7 @@ func TestEndlessFailures(t *testing.T) {
 				if k.silentRetries != (o.result.Retries < 2) || l.turns() < 2 {
 					t.Errorf("%d retries counted; the model saw %d calls", o.result.Retries, l.turns())
 				}
-				if o.took > 30*time.Second {
+				if o.took > limit+10*time.Second {
 					t.Errorf("it took %s", o.took)
 				}
 			})
@@ -598,6 +609,10 @@ func TestCutStream(t *testing.T) {
 		o.completed(t)
 		if k.cutGoesOn {
 			defect(t, "an answer whose connection is cut is asked for again, and what had come before the cut stays in front of the new answer")
+		}
+		if k.mixes != "" {
+			defect(t, k.mixes)
+			return
 		}
 		if text := o.result.Output.Text; text != "All of it." && !(k.cutGoesOn && strings.HasSuffix(text, "All of it.")) {
 			t.Errorf("output %q", text)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/toolcall"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
@@ -21,10 +22,30 @@ func claudeBridge() acpagent.Agent {
 		Notes: []string{"it tries a request that the model API refuses, a wrong key too, again and again without a sign of it: give the run a --timeout",
 			"the agent claude has more: its adapter drives Claude Code itself"},
 		Quirks: func(s *acpagent.Spec) {
-			s.ToolName, s.Blobs = toolName, func(mediaType string) bool { return mediaType == "application/pdf" }
+			s.ToolName, s.Shell, s.Blobs = toolName, claudeShell, func(mediaType string) bool { return mediaType == "application/pdf" }
 		},
 		Redirect: redirectClaude,
 	}
+}
+
+// claudeShell reads a command by Claude's text for its model, which states the exit code of a command that failed alone.
+func claudeShell(c *acpagent.ToolCall) (acpagent.Shell, bool) {
+	sh, ok := acpagent.DefaultShell(c)
+	var text string
+	var in struct {
+		RunInBackground bool `json:"run_in_background"`
+	}
+	_ = json.Unmarshal(c.Input, &in)
+	if !ok || in.RunInBackground || json.Unmarshal(c.Output, &text) != nil {
+		return sh, ok
+	}
+	sh.Output = text
+	if code, rest, exited := toolcall.CutExitCode(text); exited && c.Status == "failed" {
+		sh.Output, sh.ExitCode = rest, new(code)
+	} else if c.Status == "completed" {
+		sh.ExitCode = new(0)
+	}
+	return sh, true
 }
 
 func codexBridge() acpagent.Agent {

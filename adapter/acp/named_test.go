@@ -194,3 +194,24 @@ func TestProbeOfADocumentedAgent(t *testing.T) {
 		t.Errorf("%+v, %v", in, err)
 	}
 }
+
+// TestClaudeShell: the text for the model has the exit code of a command that failed; one that ended well exited with 0.
+func TestClaudeShell(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		status, input, output, want string
+		exit                        *int
+	}{
+		{"completed", `{"command":"x"}`, `"hi"`, "hi", new(0)},
+		{"failed", `{"command":"x"}`, `"Exit code 3\nbroken"`, "broken", new(3)},
+		{"failed", `{"command":"x"}`, `"Exit code 3"`, "", new(3)},
+		{"failed", `{"command":"x"}`, `"refused"`, "refused", nil},
+		{"completed", `{"command":"x","run_in_background":true}`, `"Command running"`, "", nil},
+		{"in_progress", `{"command":"x"}`, `null`, "", nil},
+	} {
+		sh, ok := claudeShell(&acpagent.ToolCall{Kind: "execute", Status: tt.status, Input: []byte(tt.input), Output: []byte(tt.output)})
+		if !ok || sh.Output != tt.want || (sh.ExitCode == nil) != (tt.exit == nil) || tt.exit != nil && *sh.ExitCode != *tt.exit {
+			t.Errorf("%s %s: %+v %v", tt.status, tt.output, sh, ok)
+		}
+	}
+}

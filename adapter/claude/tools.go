@@ -86,7 +86,7 @@ var shellShape jsonscan.Shape[shellForm]
 // command returns the end of a command, nil if it never ran. Claude states no exit code: success means 0, and a
 // failure starts with "Exit code N". Both streams are combined, except where it separates them.
 func (p *parser) command(c *toolcall.Call, e toolEnd, text string) *toolcall.Exit {
-	code, rest, exited := exitCode(text)
+	code, rest, exited := toolcall.CutExitCode(text)
 	switch {
 	case !e.failed:
 		code = 0
@@ -104,16 +104,6 @@ func (p *parser) command(c *toolcall.Call, e toolEnd, text string) *toolcall.Exi
 	}
 	exit.Exited = v.BackgroundTaskID.Kind() != jsonscan.String // otherwise it continues in the background
 	return exit
-}
-
-func exitCode(text string) (code int, rest string, ok bool) {
-	after, ok := strings.CutPrefix(text, "Exit code ")
-	if !ok {
-		return 0, "", false
-	}
-	digits, rest, _ := strings.Cut(after, "\n")
-	code, err := strconv.Atoi(strings.TrimSpace(digits))
-	return code, rest, err == nil
 }
 
 // summary returns a sub-agent's answer without Claude's prefix for its model.

@@ -73,7 +73,7 @@ func row() acpagent.Agent {
 			c.Agent.AuthFiles = []string{"~/.config/goose/config.yaml", "~/.config/goose/secrets.yaml"}
 		},
 		Quirks: func(s *acpagent.Spec) {
-			s.ToolName, s.MCPTool, s.Kind, s.Spawn = toolName, serverTool, kind, spawn
+			s.ToolName, s.MCPTool, s.Kind, s.Shell, s.Spawn = toolName, serverTool, kind, shellOf, spawn
 			s.CancelWait, s.FailedText, s.Blobs, s.LastCall = 3*time.Second, failed, acpagent.NoBlobs, true
 			s.Classify = func(_ int64, message string) execution.ErrorCode { return unconfigured.Code(strings.ToLower(message)) }
 			s.Modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "auto", execution.ApprovalPrompt: "approve", execution.ApprovalDeny: "approve"}
@@ -118,6 +118,15 @@ func kind(c *acpagent.ToolCall) string {
 		return "read"
 	}
 	return ""
+}
+
+// shellOf reads a command, whose output and exit code stand in the result of the tool.
+func shellOf(c *acpagent.ToolCall) (acpagent.Shell, bool) {
+	sh, ok := acpagent.DefaultShell(c)
+	if code, ended := c.OutputField("exit_code").Int(); ok && ended {
+		sh.Output, sh.ExitCode = c.OutputField("stdout").Str()+c.OutputField("stderr").Str(), new(int(code))
+	}
+	return sh, ok
 }
 
 // failed recognizes a failure of the model API: goose words it as an answer, and states no tokens for it.

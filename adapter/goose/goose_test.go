@@ -84,3 +84,15 @@ func TestTools(t *testing.T) {
 }
 
 func FuzzHooks(f *testing.F) { adaptertest.FuzzHooks(f, Adapter{}) }
+
+// TestShell: output and exit code of a command stand in the result of the tool.
+func TestShell(t *testing.T) {
+	t.Parallel()
+	sh, ok := shellOf(&acpagent.ToolCall{Kind: "execute", Input: []byte(`{"command":"x"}`), Output: []byte(`{"stdout":"a\n","stderr":"b","exit_code":3}`)})
+	if !ok || sh.Output != "a\nb" || sh.ExitCode == nil || *sh.ExitCode != 3 {
+		t.Errorf("%+v %v", sh, ok)
+	}
+	if sh, ok := shellOf(&acpagent.ToolCall{Kind: "execute", Input: []byte(`{"command":"x"}`)}); !ok || sh.ExitCode != nil {
+		t.Errorf("a command that runs: %+v %v", sh, ok)
+	}
+}

@@ -6,7 +6,9 @@
 package openclaw
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -70,15 +72,16 @@ func row() acpagent.Agent {
 			"it asks before it runs a command; it changes files of the working directory without asking, others only with the approval mode yolo",
 			"with the approval mode deny it has no tools that change files, skills or plugins, and needs a gateway of its own",
 			"it states no tokens and no prices over ACP: those of a run are read from its database at the end",
+			"it shows no thoughts; of an answer whose connection was cut and that it asked for again, only what is longer than the first part is shown",
 			"its sessions are read of its agent main",
 		},
 		Limits: func(c *execution.Capabilities) {
-			c.Agent.TokensUnstated, c.Agent.SessionPersistence, c.Agent.ParallelExecution = true, "sqlite", false
+			c.Agent.TokensUnstated, c.Agent.SessionPersistence, c.Agent.ParallelExecution, c.Agent.ThinkingStreaming = true, "sqlite", false, false
 			c.Agent.AuthFiles = []string{"~/.openclaw/openclaw.json"}
 		},
 		Quirks: func(s *acpagent.Spec) {
-			s.Spawn, s.ToolName, s.MCPTool = spawn, toolName, mcpTool
-			s.ModelInArgs, s.MCPInArgs, s.Startup = true, true, 5*time.Minute
+			s.Spawn, s.ToolName, s.MCPTool, s.Shell = spawn, toolName, mcpTool, shellOf
+			s.ModelInArgs, s.MCPInArgs, s.Startup, s.Blobs = true, true, 5*time.Minute, acpagent.NoBlobs
 			s.Report, s.Classify = reportOf, classify
 		},
 	}
@@ -88,6 +91,19 @@ func row() acpagent.Agent {
 func toolName(c *acpagent.ToolCall) string {
 	tool, _, _ := strings.Cut(c.Title, ":")
 	return tool
+}
+
+// shellOf reads a command, whose exit code and directory stand in the details of its output.
+func shellOf(c *acpagent.ToolCall) (acpagent.Shell, bool) {
+	sh, ok := acpagent.DefaultShell(c)
+	details := c.OutputField("details")
+	if code, stated := details.Get("exitCode").Int(); ok && stated {
+		sh.ExitCode = new(int(code))
+		sh.Output = strings.TrimSuffix(sh.Output, fmt.Sprintf("\n\n(Command exited with code %d)", code))
+		sh.Output = strings.TrimPrefix(sh.Output, "(no output)")
+	}
+	sh.Cwd = cmp.Or(sh.Cwd, details.Get("cwd").Str())
+	return sh, ok
 }
 
 // mcpTool recognizes server__tool.

@@ -100,6 +100,9 @@ var reportShape jsonscan.Shape[struct {
 	Failed, Model jsonscan.Value
 }]
 
+// keyless is what OpenClaw says if nothing that it knows logs in to the provider of the model.
+var keyless = cliagent.Phrases{{Code: execution.CodeAuth, Parts: []string{"no route-compatible authentication source"}}}
+
 // reportOf reads a line of starter: the bridge names no model, and reports a turn that failed as one that ended without a word.
 func reportOf(line []byte) (r acpagent.Report, ok bool) {
 	f, ok := acpagent.Reported(line, &reportShape)
@@ -108,7 +111,7 @@ func reportOf(line []byte) (r acpagent.Report, ok bool) {
 	}
 	r.Model, r.Message = f.Model.Str(), f.Failed.Str()
 	if r.Message != "" {
-		r.Failed = cmp.Or(acpagent.CodeOfText(r.Message), execution.CodeProvider)
+		r.Failed = cmp.Or(keyless.Code(strings.ToLower(r.Message)), acpagent.CodeOfText(r.Message), execution.CodeProvider)
 	}
 	return r, r.Message != "" || r.Model != ""
 }

@@ -87,12 +87,11 @@ const listens = (port) =>
     s.unref();
   });
 
-async function start(plan, state, config, user) {
+async function start(plan, state, config) {
   const port = await freePort();
   const token = crypto.randomUUID();
   const settings = { ...(existsSync(config) && { $include: config }), ...plan.settings };
   settings.agents.defaults.cwd = process.cwd();
-  if (settings.tools.deny) settings.tools.deny = [...new Set([...(user?.tools?.deny ?? []), ...settings.tools.deny])]; // a list replaces the user's
   settings.gateway = { mode: "local", bind: "loopback", port, auth: { mode: "token", token }, tailscale: { mode: "off" } };
   writeFileSync(here(own), JSON.stringify(settings), { mode: 0o600 });
   Object.assign(env, {
@@ -168,7 +167,7 @@ if (isMainThread) {
     await refuse(cannot, "the gateway of another run has " + state + "; a gateway for all runs: openclaw gateway run");
   const elsewhere = plan.keys?.[0].startsWith("agent:") && !plan.keys[0].startsWith("agent:main:"); // another agent's database
   if (!given && plan.keys && !elsewhere && !knows(state, plan.keys)) await refuse(unknown, "there is no session " + plan.session);
-  if (!given && !lock) await start(plan, state, config, user);
+  if (!given && !lock) await start(plan, state, config);
   else if (plan.needs) await refuse(cannot, "a gateway that is not the run's own takes no " + plan.needs + " from it");
   else if (lock?.port) env.OPENCLAW_GATEWAY_PORT = String(lock.port);
   watch();

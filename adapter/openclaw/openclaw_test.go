@@ -125,6 +125,7 @@ func TestReports(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]execution.ErrorCode{
 		`drawbar:{"failed":"script/m request failed (authentication failed, HTTP 401). Re-authenticate the provider and try again."}`: execution.CodeAuth,
+		`drawbar:{"failed":"No route-compatible authentication source is configured for openai."}`:                                    execution.CodeAuth,
 		`drawbar:{"failed":"the turn failed"}`: execution.CodeProvider, `drawbar:{}`: "", `drawbar:`: "", `{"failed":"x"}`: "", `[gateway] HTTP 401`: "",
 	} {
 		if r, ok := reportOf([]byte(line)); ok != (want != "") || ok && r.Failed != want {
@@ -164,5 +165,20 @@ func TestModel(t *testing.T) {
 		if got := configuredModel(h); got != want {
 			t.Errorf("%s: %q", text, got)
 		}
+	}
+}
+
+// TestShell: the exit code and the directory of a command stand in the details of its output; remarks of the tool are no output.
+func TestShell(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"hi": "hi", "hi\n\n(Command exited with code 3)": "hi", "(no output)\n\n(Command exited with code 3)": "", "(no output)": ""} {
+		sh, ok := shellOf(&acpagent.ToolCall{Kind: "execute", Input: []byte(`{"command":"x"}`), Content: []acpagent.Content{{Text: text}},
+			Output: []byte(`{"details":{"exitCode":3,"cwd":"/w"}}`)})
+		if !ok || sh.Command != "x" || sh.Cwd != "/w" || sh.ExitCode == nil || *sh.ExitCode != 3 || sh.Output != want {
+			t.Errorf("%q: %+v %v", text, sh, ok)
+		}
+	}
+	if sh, ok := shellOf(&acpagent.ToolCall{Kind: "execute", Input: []byte(`{"command":"x"}`), Output: []byte(`{"details":{"status":"running"}}`)}); !ok || sh.ExitCode != nil {
+		t.Errorf("a command in the background: %+v %v", sh, ok)
 	}
 }

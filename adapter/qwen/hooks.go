@@ -47,33 +47,34 @@ const (
 	systemDefaults = "QWEN_CODE_SYSTEM_DEFAULTS_PATH"
 )
 
-// addHooks adds a run's hooks to the settings layer with the highest precedence, so that no other settings disable
-// them. The machine's own file of that layer stays effective.
-func addHooks(l *cliagent.Launch, env map[string]string) error {
+// hookEnv returns the variables that add a run's hooks to the settings layer with the highest precedence, so that no other
+// settings disable them. The file of that layer, the machine's or the one that the run's environment names, stays effective.
+func hookEnv(l *cliagent.Launch) (map[string]string, error) {
 	if l.Hook == nil {
-		return nil
+		return nil, nil
 	}
 	system := map[string]string{"darwin": "/Library/Application Support/QwenCode/settings.json", "windows": `C:\ProgramData\qwen-code\settings.json`}[runtime.GOOS]
 	system = cmp.Or(l.Variable(systemSettings), system, "/etc/qwen-code/settings.json")
 	ms := l.Hook.Timeout.Milliseconds()
 	data, err := l.SettingsWithHooks(system, map[string]any{preToolUse: hookGroup(l.Hook.PreTool, ms), "SessionStart": hookGroup(l.Hook.Start, ms)})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var settingsForm map[string]any
 	if err := json.Unmarshal(data, &settingsForm); err != nil {
-		return err
+		return nil, err
 	}
 	if off, _ := settingsForm["disableAllHooks"].(bool); off {
 		e := execution.Errorf(execution.CodeCapability, "hooks cannot be used with qwen: %s disables all hooks", system)
 		e.Agent, e.Capability = name, "runtimeHooks.preToolUse"
-		return e
+		return nil, e
 	}
 	settingsForm["disableAllHooks"] = false
 	if data, err = json.Marshal(settingsForm); err != nil {
-		return err
+		return nil, err
 	}
-	env[systemSettings] = l.File("system-settings.json", data)
-	env[systemDefaults] = cmp.Or(l.Variable(systemDefaults), filepath.Join(filepath.Dir(system), "system-defaults.json"))
-	return nil
+	return map[string]string{
+		systemSettings: l.File("system-settings.json", data),
+		systemDefaults: cmp.Or(l.Variable(systemDefaults), filepath.Join(filepath.Dir(system), "system-defaults.json")),
+	}, nil
 }

@@ -224,3 +224,24 @@ func TestNegotiate(t *testing.T) {
 		}
 	}
 }
+
+// TestHookSettings: a settings file that the request's environment names neither replaces the hooks of the run nor is left out of them.
+func TestHookSettings(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "theirs.json")
+	if err := os.WriteFile(file, []byte(`{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"theirs"}]}]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, spawn := range map[string]func(*cliagent.Launch) (cliagent.Invocation, error){"one turn": spawn, "two-way": spawnACP} {
+		l := &cliagent.Launch{Dir: t.TempDir(), Hook: &cliagent.HookLines{PreTool: "ours", Start: "ours"}}
+		l.Request.Run.Env = map[string]string{systemSettings: file, systemDefaults: "/theirs/defaults.json"}
+		inv, err := spawn(l)
+		if want := filepath.Join(l.Dir, "system-settings.json"); err != nil || inv.EnvOver[systemSettings] != want || inv.EnvOver[systemDefaults] != "/theirs/defaults.json" {
+			t.Errorf("%s: %v, %v", name, inv.EnvOver, err)
+		}
+		merged, err := l.SettingsWithHooks(file, map[string]any{preToolUse: hookGroup("ours", 1)})
+		if err != nil || !strings.Contains(string(merged), "theirs") || !strings.Contains(string(merged), "ours") {
+			t.Errorf("%s: %s, %v", name, merged, err)
+		}
+	}
+}

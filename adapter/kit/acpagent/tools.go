@@ -180,7 +180,8 @@ func (p *parser) input(c *toolCall) json.RawMessage {
 	return raw(in)
 }
 
-// runShell emits a running command and its new output. For an ended command it returns the exit code, else 0.
+// runShell emits a running command and its new output. For an ended command it returns the exit code, else 0. A call that
+// failed without an exit code before its command was seen to run, or was refused, has no shell_start.
 func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (exit int) {
 	if c.call.MCP {
 		return 0
@@ -190,7 +191,7 @@ func (p *parser) runShell(c *toolCall, s *cliagent.Sink) (exit int) {
 		read = DefaultShell
 	}
 	sh, ok := read(&c.ToolCall)
-	if !ok {
+	if !ok || c.Status == statusFailed && sh.ExitCode == nil && !c.call.Running() {
 		return 0
 	}
 	c.call.Command, c.call.Cwd = sh.Command, sh.Cwd
@@ -218,12 +219,8 @@ func (p *parser) endTool(c *toolCall, s *cliagent.Sink) {
 			return
 		}
 	}
-	if ok || c.call.Running() {
-		// A command that failed before it ran, or was refused, has no shell_start. A non-zero exit code is a failure
-		// even if the agent reports success.
-		if code := p.runShell(c, s); code != 0 {
-			ok, failed = false, fmt.Sprintf("the command ended with exit code %d", code)
-		}
+	if code := p.runShell(c, s); code != 0 { // a failure even if the agent reports success
+		ok, failed = false, fmt.Sprintf("the command ended with exit code %d", code)
 	}
 	c.ended = true
 	p.behindRun = p.behindRun || p.spec.Background != nil && p.spec.Background(&c.ToolCall)

@@ -136,12 +136,18 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 	if kind == flowText && f.parent == "" && (p.notice(s) || p.aside(content.Text, s)) {
 		return
 	}
+	id := p.v.Params.Update.MessageID
+	begins := f.kind != kind || id.Kind() == jsonscan.String && !id.IsStr(f.id)
+	if begins { // some agents part it from what was before by empty lines
+		if content.Text = strings.TrimLeft(content.Text, "\r\n"); content.Text == "" {
+			return
+		}
+	}
 	if f.parent == "" {
 		p.failed = nil
 		p.ensureStep(s)
 	}
-	id := p.v.Params.Update.MessageID
-	if f.kind != kind || id.Kind() == jsonscan.String && !id.IsStr(f.id) {
+	if begins {
 		p.endFlow(f, s)
 		f.kind, f.id = kind, id.Str()
 		if kind == flowText {

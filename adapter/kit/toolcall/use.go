@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
@@ -90,4 +91,15 @@ func patched(patch string) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// CutExitCode splits the text of a command that failed as Claude Code words it for its model: "Exit code N", a line break, its output.
+func CutExitCode(text string) (code int, output string, ok bool) {
+	after, ok := strings.CutPrefix(text, "Exit code ")
+	if !ok {
+		return 0, "", false
+	}
+	digits, output, _ := strings.Cut(after, "\n")
+	code, err := strconv.Atoi(strings.TrimSpace(digits))
+	return code, output, err == nil
 }
