@@ -92,6 +92,9 @@ func (c *Client) findReplay(a runrecording.Asked) (*runrecording.Replay, error) 
 		if c.replayer, err = runrecording.Open(c.opts.Replay); err != nil {
 			return nil, err
 		}
+		if cut := c.replayer.Cut(); cut != nil {
+			c.warn(fmt.Errorf("%s: %w; the runs before it answer", c.opts.Replay, cut))
+		}
 	}
 	return c.replayer.Find(a)
 }

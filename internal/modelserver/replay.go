@@ -37,6 +37,7 @@ type Replayer struct {
 	name string
 	opts ReplayOptions
 	said memory
+	cut  error
 
 	mu   sync.Mutex
 	list []*known
@@ -52,10 +53,10 @@ func OpenReplay(path string, o ReplayOptions) (*Replayer, error) {
 	}
 	defer func() { _ = f.Close() }() // read only
 	list, err := cassette.Read(f)
-	if err != nil {
+	if err != nil && len(list) == 0 {
 		return nil, err
 	}
-	p := &Replayer{reception: newReception(o.Log), name: path, opts: o}
+	p := &Replayer{reception: newReception(o.Log), name: path, opts: o, cut: err}
 	for _, x := range list {
 		r, err := p.said.prepare(x)
 		if err != nil {
@@ -73,6 +74,9 @@ func OpenReplay(path string, o ReplayOptions) (*Replayer, error) {
 func (p *Replayer) Listen(ctx context.Context, addr string) (*Running, error) {
 	return listen(ctx, addr, p, p.opts.Logger)
 }
+
+// Cut returns the line that a recorder that was killed left unfinished, nil if there is none. The exchanges before it answer.
+func (p *Replayer) Cut() error { return p.cut }
 
 // Unused returns how many recorded exchanges answered no request, and how many there are.
 func (p *Replayer) Unused() (unused, all int) {

@@ -365,6 +365,18 @@ func TestOpenReplay(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
+	whole := `{"cassette":1}` + "\n" + `{"request":{"method":"POST","path":"/v1/messages","body":{"model":"m","messages":[]}},"answer":{"status":200,"json":{}}}` + "\n"
+	for text, cut := range map[string]bool{whole: false, whole + whole[15:60]: true} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, err := OpenReplay(path, ReplayOptions{})
+		if err != nil || (p.Cut() != nil) != cut {
+			t.Errorf("%v: %v", err, p)
+		} else if _, all := p.Unused(); all != 1 {
+			t.Errorf("%d exchanges answer", all)
+		}
+	}
 	if _, err := OpenReplay(path+"x", ReplayOptions{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}

@@ -112,7 +112,7 @@ func (r *runs) add(n int, text []byte) error {
 	if x.kinds() != 1 {
 		return errors.New("want one of run, execution, event, command, tool, hook, used and end")
 	}
-	open := len(r.list) > 0 && !r.list[len(r.list)-1].ended
+	open := r.last() != nil && !r.last().ended
 	switch {
 	case x.Run != nil && open:
 		return fmt.Errorf("a run begins within the run that begins in line %d; an end line is missing", r.list[len(r.list)-1].line)
@@ -160,14 +160,18 @@ func (x *recorded) check() error {
 
 // complete reports a run that does not end.
 func (r *runs) complete() error {
+	if last := r.last(); last != nil && !last.ended {
+		return &linefile.LineError{Line: last.line, Err: fmt.Errorf("the run that begins here is %w: its end line is missing; delete its lines, or record again", linefile.ErrCutOff)}
+	}
+	return nil
+}
+
+// last is the run that was read last, nil for none.
+func (r *runs) last() *run {
 	if len(r.list) == 0 {
 		return nil
 	}
-	last := r.list[len(r.list)-1]
-	if !last.ended {
-		return &linefile.LineError{Line: last.line, Err: errors.New("the run that begins here is cut off: its end line is missing; delete its lines to use the others")}
-	}
-	return nil
+	return r.list[len(r.list)-1]
 }
 
 func load(path string) ([]*run, error) {
@@ -179,10 +183,18 @@ func load(path string) ([]*run, error) {
 	return read(f)
 }
 
+// read returns the runs of a file; with linefile.ErrCutOff, those before the one that was cut off.
 func read(r io.Reader) ([]*run, error) {
 	var all runs
-	if err := format.Read(r, all.add); err != nil {
+	err := format.Read(r, all.add)
+	if err == nil {
+		err = all.complete()
+	}
+	if err != nil && !errors.Is(err, linefile.ErrCutOff) {
 		return nil, err
 	}
-	return all.list, all.complete()
+	if last := all.last(); last != nil && !last.ended {
+		all.list = all.list[:len(all.list)-1]
+	}
+	return all.list, err
 }

@@ -29,7 +29,6 @@ func TestBadFiles(t *testing.T) {
 		{"no run", head + event, "line 2: it is in no run"},
 		{"no execution", head + began + event + end, "line 3: it is in no execution"},
 		{"a run within a run", head + began + whole, "line 3: a run begins within the run that begins in line 2"},
-		{"no end", head + whole + began + started, "line 7: the run that begins here is cut off"},
 		{"after the end", head + whole + event, "line 7: it is in no run"},
 		{"nothing", head + "{}\n", "line 2: want one of run, execution"},
 		{"two things", head + `{"end":{"status":"completed"},"execution":{"agent":"x"}}` + "\n", "line 2: want one of run, execution"},
@@ -43,8 +42,13 @@ func TestBadFiles(t *testing.T) {
 	} {
 		list, err := read(strings.NewReader(tt.text))
 		var fault *linefile.LineError
-		if !errors.As(err, &fault) || list != nil && !strings.Contains(tt.want, "cut off") || !strings.HasPrefix(err.Error(), tt.want) {
+		if !errors.As(err, &fault) || len(list) != 0 || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
+		}
+	}
+	for name, text := range map[string]string{"in a line": whole + whole[:len(whole)-9], "between lines": whole + began + started, "in the first line of a run": whole + began[:20]} {
+		if list, err := read(strings.NewReader(head + text)); !errors.Is(err, linefile.ErrCutOff) || len(list) != 1 || !list[0].ended {
+			t.Errorf("cut off %s: %v, %v", name, list, err)
 		}
 	}
 	if list, err := read(strings.NewReader(head + whole + whole)); err != nil || len(list) != 2 || list[1].line != 7 {

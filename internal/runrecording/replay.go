@@ -16,18 +16,22 @@ import (
 // Replayer answers runs from a recording. It is safe for concurrent use.
 type Replayer struct {
 	path string
+	cut  error
 
 	mu   sync.Mutex
 	list []*run
 }
 
+// Cut returns the run or line that a recording process that was killed left unfinished, nil if there is none. The runs before it answer.
+func (p *Replayer) Cut() error { return p.cut }
+
 // Open reads a recording. The error has the line and the fault.
 func Open(path string) (*Replayer, error) {
 	list, err := load(path)
-	if err != nil {
+	if err != nil && len(list) == 0 {
 		return nil, err
 	}
-	return &Replayer{path: path, list: list}, nil
+	return &Replayer{path: path, list: list, cut: err}, nil
 }
 
 // Replay is a recorded run that is replayed. It is safe for concurrent use.

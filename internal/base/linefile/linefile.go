@@ -38,10 +38,11 @@ func (e *LineError) Unwrap() error { return e.Err }
 // head is the first line.
 func (f Format) head() string { return fmt.Sprintf(`{%q:%d}`, f.Key, f.Version) }
 
-// errCutOff is a file whose last line was not written to its end.
-var errCutOff = errors.New("it is cut off: no line break ends it; delete this line to use the others, or record again")
+// ErrCutOff is a file that was not written to its end: what comes before that line is whole.
+var ErrCutOff = errors.New("cut off")
 
-// Read reads a whole file and calls line for every line after the first. Its fault, and every other, is a *LineError.
+// Read reads a whole file and calls line for every line after the first. Its fault, and every other, is a *LineError; that of a last line
+// that was not written to its end is ErrCutOff.
 func (f Format) Read(r io.Reader, line func(n int, text []byte) error) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var size int64
@@ -58,7 +59,7 @@ func (f Format) Read(r io.Reader, line func(n int, text []byte) error) error {
 			err = fmt.Errorf("the file is empty; it has to begin with %s", f.head())
 		case err != nil && !end:
 		case end && n > 1 && !json.Valid(text):
-			err = errCutOff
+			err = fmt.Errorf("it is %w: no line break ends it; delete it, or record again", ErrCutOff)
 		case n == 1:
 			err = f.checkHead(text)
 		default:

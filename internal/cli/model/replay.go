@@ -38,6 +38,9 @@ nearest recorded one.`,
 				case err != nil:
 					return nil, cli.Usage("%s: %v", args[0], err).WithHint("for the form of a cassette: drawbar model record --help")
 				}
+				if cut := replayer.Cut(); cut != nil {
+					app.Warnf("%s: %v; the lines before it answer", args[0], cut)
+				}
 				return replayer, nil
 			})
 			if err != nil {

@@ -51,13 +51,15 @@ func (a *Answer) Rewrite(change func(string) string) {
 
 var format = linefile.Format{Key: "cassette", Version: 1, MaxLine: 256 << 20, MaxFile: 1 << 30}
 
-// Read reads a whole file. A fault is a *linefile.LineError, and nothing is returned then.
+// Read reads a whole file. A fault is a *linefile.LineError, and nothing is returned with it, but for linefile.ErrCutOff: then the
+// exchanges before the line that was cut off are.
 func Read(r io.Reader) ([]Exchange, error) {
 	var list []Exchange
-	if err := format.Read(r, collect(&list)); err != nil {
+	err := format.Read(r, collect(&list))
+	if err != nil && !errors.Is(err, linefile.ErrCutOff) {
 		return nil, err
 	}
-	return list, nil
+	return list, err
 }
 
 func collect(list *[]Exchange) func(n int, line []byte) error {
