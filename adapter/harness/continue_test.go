@@ -237,10 +237,11 @@ func TestBadContinuations(t *testing.T) {
 		"a call that was passed over": func(s map[string]any) {
 			s["messages"] = append(s["messages"].([]any), map[string]any{"model": true, "parts": []any{map[string]any{"kind": "text", "text": "x"}}})
 		},
-		"another agent":      func(s map[string]any) { s["agent"] = "other" },
-		"an unknown word":    func(s map[string]any) { s["decision"] = "maybe" },
-		"nothing to decide":  func(s map[string]any) { s["decision"] = "approved"; delete(s, "toolCallId") },
-		"an unknown service": func(s map[string]any) { s["model"] = "nobody/x" },
+		"another agent":          func(s map[string]any) { s["agent"] = "other" },
+		"an unknown word":        func(s map[string]any) { s["decision"] = "maybe" },
+		"nothing to decide":      func(s map[string]any) { s["decision"] = "approved"; delete(s, "toolCallId") },
+		"a sub-agent of nothing": func(s map[string]any) { s["subagents"] = map[string]any{"call": []any{}} },
+		"an unknown service":     func(s map[string]any) { s["model"] = "nobody/x" },
 	} {
 		c := stored(t, res)
 		change(c.State)
@@ -279,4 +280,57 @@ func FuzzContinuation(f *testing.F) {
 			modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 		})
 	})
+}
+
+// TestSubagentContinues: a sub-agent that waits for a permission goes on where it stood: its task and its calls are not begun again, and its
+// answer is the result of the agent's call.
+func TestSubagentContinues(t *testing.T) {
+	t.Parallel()
+	for decision, want := range map[string]struct {
+		got    string
+		writes bool
+	}{"approved": {"tool: created s.txt (1 bytes)", true}, "denied": {"tool: denied: the person said no", false}, "": {"", false}} {
+		t.Run(decision, func(t *testing.T) {
+			t.Parallel()
+			m := &model{replies: []reply{calls(`agent {"prompt":"write s.txt"}`), calls(`read {"path":"a.txt"}`), calls(`write {"path":"s.txt","content":"s"}`, `list {}`),
+				says("the sub-agent is done"), says("done")}}
+			req := request(t, "let it be written")
+			interrupts(&req)
+			res, _ := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
+			if res.Status != execution.StatusAwaitingApproval || m.called() != 3 || exists(req.Run.Cwd, "s.txt") {
+				t.Fatalf("%s %+v after %d calls", res.Status, res.Error, m.called())
+			}
+			again := request(t, "go on")
+			again.Run.Cwd, again.Run.Model, again.Continuation = req.Run.Cwd, "", stored(t, res)
+			interrupts(&again)
+			if decision != "" {
+				again.Continuation.State["decision"] = decision
+			}
+			res, events := modelapitest.Run(t, m.backend(Limits{}), again, agent.Options{})
+			asked := bodies[execution.ApprovalRequired](events)
+			if decision == "" {
+				if res.Status != execution.StatusAwaitingApproval || len(asked) != 1 || m.called() != 3 {
+					t.Errorf("%s %+v after %d calls, asked %+v", res.Status, res.Error, m.called(), asked)
+				}
+				if c := stored(t, res); c.State["toolCallId"] != asked[0].ToolCallID || len(c.State["subagents"].(map[string]any)) != 1 {
+					t.Errorf("it cannot be continued once more: %v", c.State)
+				}
+				return
+			}
+			if res.Status != execution.StatusCompleted || res.Output.Text != "done" || m.called() != 5 || len(asked) != 0 || exists(req.Run.Cwd, "s.txt") != want.writes {
+				t.Fatalf("%s %+v after %d calls, asked %+v", res.Status, res.Error, m.called(), asked)
+			}
+			said := strings.Join(m.said(t, 3)[1:], "\n")
+			if end := "user: write s.txt\nassistant:  calls read\ntool: 1\tcontent of a\n\nassistant:  calls write calls list\n" + want.got + "\ntool: a.txt"; !strings.HasPrefix(said, end) {
+				t.Errorf("the sub-agent's model got\n%s\nwant\n%s", said, end)
+			}
+			if said := strings.Join(m.said(t, 4)[1:], "\n"); said != "user: let it be written\nassistant:  calls agent\ntool: the sub-agent is done\nuser: go on" {
+				t.Errorf("the agent's model got\n%s", said)
+			}
+			starts := bodies[execution.SubagentSpawn](events)
+			if len(starts) != 1 {
+				t.Errorf("%d sub-agents were shown", len(starts))
+			}
+		})
+	}
 }

@@ -16,7 +16,8 @@ const (
 	stateModel    = "model"
 	stateMessages = "messages"
 	stateCall     = "toolCallId"
-	stateDecision = "decision" // added by whoever continues: approved or denied
+	stateSubs     = "subagents" // the conversations of the sub-agents that wait, by the calls that started them
+	stateDecision = "decision"  // added by whoever continues: approved or denied
 )
 
 // maxState bounds the conversation in a continuation; beyond it a result has none.
@@ -30,8 +31,9 @@ type Past struct {
 	Kind     string // of the continuation
 	Model    string // with the agent's prefix
 	Messages Conversation
-	Call     string              // the tool call that waits for a person, empty for none
-	Decision *execution.Decision // about Call; nil if nobody decided
+	Call     string                  // the tool call that waits for a person, of the agent or a sub-agent; empty for none
+	Decision *execution.Decision     // about Call; nil if nobody decided
+	Subs     map[string]Conversation // of sub-agents that wait, by the calls that started them
 }
 
 // ReadPast reads the continuation of an earlier result. Its state may have been through JSON.
@@ -44,6 +46,7 @@ func ReadPast(c *execution.Continuation) (*Past, error) {
 		Model, Decision string
 		Messages        Conversation
 		ToolCallID      string
+		Subagents       map[string]Conversation
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, fmt.Errorf("the continuation cannot be read: %v", err)
@@ -51,7 +54,12 @@ func ReadPast(c *execution.Continuation) (*Past, error) {
 	if err := s.Messages.Check(); err != nil {
 		return nil, fmt.Errorf("the conversation of the continuation cannot be continued: %v", err)
 	}
-	p := &Past{Kind: c.Kind, Model: s.Model, Messages: s.Messages, Call: s.ToolCallID}
+	for id, said := range s.Subagents {
+		if err := said.Check(); err != nil {
+			return nil, fmt.Errorf("the conversation of the sub-agent of the tool call %.100q cannot be continued: %v", id, err)
+		}
+	}
+	p := &Past{Kind: c.Kind, Model: s.Model, Messages: s.Messages, Call: s.ToolCallID, Subs: s.Subagents}
 	switch s.Decision {
 	case "":
 	case "approved", "denied":
@@ -69,7 +77,7 @@ func ReadPast(c *execution.Continuation) (*Past, error) {
 type waiting struct {
 	kind string // of the continuation
 	id   execution.QuestionID
-	call string // that asked; empty for one of a sub-agent, which a continuation starts again
+	call string // that asked, of the agent or a sub-agent
 	text string
 }
 
@@ -86,9 +94,7 @@ func (r *run) continuation(o *outcome) *execution.Continuation {
 	switch {
 	case o.word == EndApproval || o.word == EndClarification:
 		kind = r.waits.kind
-		if r.waits.call != "" {
-			state[stateCall] = r.waits.call
-		}
+		state[stateCall] = r.waits.call
 		if kind == execution.ContinuationApproval {
 			state["approvalId"], state["action"] = string(r.waits.id), r.waits.text
 		} else {
@@ -97,19 +103,22 @@ func (r *run) continuation(o *outcome) *execution.Continuation {
 	case o.reason != execution.TurnLimitReached && o.word != EndElapsed:
 		return nil
 	}
-	text, err := json.Marshal(r.call.Messages)
+	said := map[string]any{stateMessages: r.call.Messages}
+	if len(r.subs) > 0 {
+		said[stateSubs] = r.subs
+	}
+	text, err := json.Marshal(said)
 	if err != nil || len(text) > maxState {
 		r.emit(execution.Debug{Level: execution.DebugWarn, Message: "the conversation is too large for a continuation"})
 		return nil
 	}
-	var messages any // plain values, which callers can copy, redact and store
-	if json.Unmarshal(text, &messages) != nil {
+	if json.Unmarshal(text, &state) != nil { // plain values, which callers can copy, redact and store
 		return nil
 	}
 	if r.log != nil {
 		state["sessionId"] = r.session
 	}
-	state[stateAgent], state[stateModel], state[stateMessages] = r.name, r.agent.Prefix+r.call.Model, messages
+	state[stateAgent], state[stateModel] = r.name, r.agent.Prefix+r.call.Model
 	state["stopReason"], state["resumeToken"], state["createdAt"] = o.word, cliagent.NewUUID(), time.Now().UTC().Format(time.RFC3339)
 	state["iteration"], state["toolCallCount"], state["summary"] = r.tally.models, r.tally.tools, r.summary()
 	return &execution.Continuation{Kind: kind, State: state}

@@ -58,6 +58,7 @@ type run struct {
 	used      int64 // tokens of the last call
 	shortened bool  // the conversation was shortened because it did not fit, and the next call has not succeeded yet
 	waits     *waiting
+	subs      map[string]Conversation // of sub-agents that wait, by the calls that started them
 	requests  []string // ids that the service gave
 	model     string   // that answered
 	last      *outcome
@@ -177,13 +178,23 @@ func (r *run) prepare(ctx context.Context, a *Adapter) (Message, *execution.Erro
 		r.call.Messages = r.agent.Past.Messages
 		r.save("")
 	}
-	for _, m := range r.call.Messages {
-		for _, p := range m.Parts {
-			r.ids[p.ID] = true
+	r.know(r.call.Messages)
+	if r.agent.Past != nil {
+		for _, said := range r.agent.Past.Subs {
+			r.know(said)
 		}
 	}
 	r.equip()
 	return Message{Parts: append(parts, Part{Kind: Text, Text: string(r.req.Message.Text)})}, nil
+}
+
+// know remembers the ids of a conversation's tool calls.
+func (r *run) know(c Conversation) {
+	for _, m := range c {
+		for _, p := range m.Parts {
+			r.ids[p.ID] = true
+		}
+	}
 }
 
 // equip offers the tools of the caller and of the agent to the model; the caller's takes precedence over one of the same name.

@@ -14,6 +14,11 @@ func (r *run) sub(call string, a Agent, w *work) *run {
 		call: r.call, opened: r.opened, parent: call, total: r.total, ids: r.ids, asked: r.asked}
 	c.call.Run.OutputSchema = nil // the form of the agent's answer
 	c.call.Messages, c.call.System = nil, strings.Join(service.NonEmpty(a.System, a.Documents), "\n\n")
+	if past := r.agent.Past; past != nil && past.Subs[call] != nil { // it goes on where it waited
+		c.call.Messages = past.Subs[call]
+		c.agent.Past = &Past{Call: past.Call, Decision: past.Decision}
+		delete(past.Subs, call)
+	}
 	c.equip()
 	c.yield = func(e execution.Event, _ error) (more bool) {
 		w.post(func() { r.send(e); more = !r.over })
@@ -23,9 +28,8 @@ func (r *run) sub(call string, a Agent, w *work) *run {
 		w.post(func() {
 			r.retries += c.retries
 			r.requests = append(r.requests, c.requests...)
-			if c.waits != nil { // it starts again when the conversation is continued
-				c.waits.call = ""
-				r.waits = c.waits
+			if c.waits != nil {
+				r.waits, r.subs[call] = c.waits, c.call.Messages
 			}
 		})
 	}
@@ -40,8 +44,14 @@ func (r *run) carryOut(ctx context.Context, prompt string) Answer {
 		ctx, stop = context.WithTimeoutCause(ctx, limit, errElapsed)
 		defer stop()
 	}
-	r.call.Messages.Say(false, Part{Kind: Text, Text: prompt})
-	o := r.answer(ctx)
+	var task Message
+	if r.call.Messages == nil {
+		task.Parts = []Part{{Kind: Text, Text: prompt}}
+	}
+	o := r.resume(ctx, task)
+	if o == nil {
+		o = r.answer(ctx)
+	}
 	if ctx.Err() != nil && o.reason != execution.TurnCompleted {
 		o = r.stopped(ctx)
 	}

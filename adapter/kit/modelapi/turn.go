@@ -37,7 +37,7 @@ func (r *run) turn(ctx context.Context, m Message) {
 			}
 		}
 	}
-	r.tally, r.waits = tally{}, nil
+	r.tally, r.waits, r.subs = tally{}, nil, map[string]Conversation{}
 	o := r.resume(ctx, m)
 	r.save("")
 	if o == nil {
