@@ -76,7 +76,7 @@ func (a *Adapter) Run(ctx context.Context, agent Agent, req execution.Request, i
 			yield(execution.Event{}, errors.New("execute a request: the inbox is nil"))
 			return
 		}
-		execute(ctx, a, agent, req.Clone(), in, yield)
+		execute(ctx, a, agent, req, in, yield)
 	}
 }
 
