@@ -265,26 +265,18 @@ func retryText(b execution.Retry) string {
 	return text
 }
 
+// Answer prints the answer of a run alone, and why it failed.
+func (r *Renderer) Answer(res execution.Result) {
+	if out := res.Output; out != nil {
+		r.say(cmp.Or(out.Text, string(out.Structured)))
+		r.breakLine()
+	}
+	r.failure(res)
+}
+
 // finish prints the outcome: the whole error, then a line with the cost.
 func (r *Renderer) finish(res execution.Result) {
-	if res.Error != nil {
-		fmt.Fprintf(r.err, "%s %s\n", r.paint(red, EndOf(res.Outcome(), res.Error.ErrorCode())+":"), Printable(res.Error.Message))
-		if res.Error.Stderr != "" && res.Error.ErrorCode() != execution.CodeAborted && res.Error.ErrorCode() != execution.CodeInterrupted {
-			fmt.Fprintf(r.err, "%s\n", r.paint(dim, Printable(strings.TrimSpace(tail(res.Error.Stderr, 1000)))))
-		}
-		if hint, ok := res.Error.Metadata["hint"].(string); ok && hint != "" {
-			fmt.Fprintf(r.err, "  try: %s\n", Printable(hint))
-		}
-	} else if res.Status != execution.StatusCompleted {
-		line := string(res.Outcome())
-		if res.ApprovalRequest != nil {
-			line += ": " + res.ApprovalRequest.Reason
-		}
-		if res.Status == execution.StatusNeedsClarification && res.Output != nil {
-			line += ": " + res.Output.Text
-		}
-		fmt.Fprintln(r.err, r.paint(yellow, Printable(line)))
-	}
+	r.failure(res)
 	for _, d := range res.Degradation {
 		if res.Status != execution.StatusUnsupported {
 			fmt.Fprintln(r.err, r.paint(dim, "degraded: "+d.Message))
@@ -313,6 +305,28 @@ func (r *Renderer) finish(res execution.Result) {
 		run += ", session " + execution.UnifiedSession(res.Agent, res.SessionID)
 	}
 	fmt.Fprintln(r.err, r.paint(dim, Printable(run)))
+}
+
+// failure prints why a run did not complete: the whole error, or what it waits for.
+func (r *Renderer) failure(res execution.Result) {
+	if res.Error != nil {
+		fmt.Fprintf(r.err, "%s %s\n", r.paint(red, EndOf(res.Outcome(), res.Error.ErrorCode())+":"), Printable(res.Error.Message))
+		if res.Error.Stderr != "" && res.Error.ErrorCode() != execution.CodeAborted && res.Error.ErrorCode() != execution.CodeInterrupted {
+			fmt.Fprintf(r.err, "%s\n", r.paint(dim, Printable(strings.TrimSpace(tail(res.Error.Stderr, 1000)))))
+		}
+		if hint, ok := res.Error.Metadata["hint"].(string); ok && hint != "" {
+			fmt.Fprintf(r.err, "  try: %s\n", Printable(hint))
+		}
+	} else if res.Status != execution.StatusCompleted {
+		line := string(res.Outcome())
+		if res.ApprovalRequest != nil {
+			line += ": " + res.ApprovalRequest.Reason
+		}
+		if res.Status == execution.StatusNeedsClarification && res.Output != nil {
+			line += ": " + res.Output.Text
+		}
+		fmt.Fprintln(r.err, r.paint(yellow, Printable(line)))
+	}
 }
 
 // EndOf formats an outcome, with the error code if that adds information.

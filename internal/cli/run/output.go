@@ -13,10 +13,11 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 )
 
-// output writes the events of a run, as JSON lines or for people.
+// output writes the events of a run, as JSON lines or for people. With --quiet or the result as JSON it writes none.
 type output struct {
 	app    *cli.App
 	run    *agent.Run
+	quiet  bool
 	render *cli.Renderer // nil with --json
 	mu     sync.Mutex
 	buf    *bufio.Writer
@@ -25,9 +26,12 @@ type output struct {
 	err    error // first write error; nothing is written after it
 }
 
-func newOutput(app *cli.App, run *agent.Run, debug bool, status *cli.StatusLine) *output {
-	o := &output{app: app, run: run}
-	if !app.JSON {
+func newOutput(app *cli.App, run *agent.Run, a *answer, debug bool, status *cli.StatusLine) *output {
+	o := &output{app: app, run: run, quiet: a.quiet}
+	switch {
+	case a.format == "json":
+		return o
+	case !app.JSON:
 		o.render = cli.NewRenderer(app, debug, status)
 		return o
 	}
@@ -62,8 +66,16 @@ func (o *output) flush() {
 }
 
 func (o *output) event(e execution.Event) {
-	if o.render != nil {
+	switch {
+	case o.quiet:
+		if f, ended := e.Body.(execution.Finished); ended && e.Parent == "" {
+			o.render.Answer(f.Result)
+		}
+		return
+	case o.render != nil:
 		o.render.Event(e)
+		return
+	case o.buf == nil:
 		return
 	}
 	o.mu.Lock()

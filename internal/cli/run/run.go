@@ -3,6 +3,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,7 @@ type options struct {
 	hooks       []string
 	hookTimeout time.Duration
 	trust       bool
+	answer      answer
 	record      string
 	replay      string
 }
@@ -81,8 +83,10 @@ record of runs.`,
 	cmd.Flags().Lookup("worktree").NoOptDefVal = newWorktree
 	cmd.Flags().StringVar(&o.name, "name", "", "name for the session, which --session takes later")
 	cmd.Flags().StringVar(&o.unattended, "non-interactive", "", "ask nobody: deny calls that need permission, or fail at the first (deny, fail)")
+	_ = cmd.RegisterFlagCompletionFunc("non-interactive", cobra.FixedCompletions([]string{"deny", "fail"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to run at an event, for this run (repeatable; see drawbar hooks)")
 	cmd.Flags().DurationVar(&o.hookTimeout, "hook-timeout", agent.DefaultHookTimeout, "time limit for a hook command; the call is denied when it expires")
+	o.answer.register(cmd)
 	cmd.Flags().StringVar(&o.record, "record", "", "file to add the run to, for --replay")
 	cmd.Flags().StringVar(&o.replay, "replay", "", "file of a recorded run to repeat in place of the agent")
 	cli.TrustFlag(cmd, &o.trust)
@@ -91,6 +95,9 @@ record of runs.`,
 
 func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	if err := o.checkRecordings(cmd); err != nil {
+		return err
+	}
+	if err := o.answer.check(cmd, app, o); err != nil {
 		return err
 	}
 	app.Record, app.Replay = o.record, o.replay
@@ -125,7 +132,7 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return cli.Usage("--interactive and --detach contradict each other").WithHint("use --detach, then send messages with: " +
 			"drawbar attach RUN")
 	}
-	if !o.detach && o.unattended == "" && entry.Capabilities().Agent.InteractiveMode && promptless(cmd, &o.flags, args) && cli.IsTerminal(app.In) && !app.JSON {
+	if !o.detach && o.unattended == "" && entry.Capabilities().Agent.InteractiveMode && promptless(cmd, &o.flags, args) && cli.IsTerminal(app.In) && !app.JSON && !o.answer.quiet {
 		o.interactive = true
 	}
 	takesCommand := entry.Capabilities().Agent.TakesCommand
@@ -169,12 +176,15 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return Detach(cmd.Context(), app, client, order{req, opts.Fallback, o.name, at, o.hooks, o.hookTimeout}, opts)
 	}
 	defer wait()
+	if err := o.answer.open(); err != nil {
+		return err
+	}
 	leave, err := at.enter(cmd.Context(), app, &req, true)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return execute(cmd.Context(), app, client, req, opts, o.name)
+	return execute(cmd.Context(), app, client, req, opts, o.name, &o.answer)
 }
 
 // promptless reports whether nothing gives a prompt. args begin with the agent's name.
@@ -227,14 +237,14 @@ const heldEvents = 16 << 10
 // Execute runs a request in the foreground. Events go to the app's streams; signals and terminal input go to the run. The error
 // contains the exit code.
 func Execute(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, opts drawbar.RunOptions) error {
-	return execute(ctx, app, client, req, opts, "")
+	return execute(ctx, app, client, req, opts, "", &answer{format: "text"})
 }
 
-func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, opts drawbar.RunOptions, name string) error {
+func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, opts drawbar.RunOptions, name string, a *answer) error {
 	terminal := cli.IsTerminal(app.In) && cli.IsTerminal(app.Err) && !app.JSON
 	asks := terminal && !req.Run.Interactive && !req.Run.NonInteractive
 	var status *cli.StatusLine
-	if terminal && !req.Run.Interactive && app.Getenv("TERM") != "dumb" { // in a conversation the person types there
+	if terminal && !a.quiet && !req.Run.Interactive && app.Getenv("TERM") != "dumb" { // in a conversation the person types there
 		status = app.StartStatus(req.Run.Agent)
 		defer status.Close()
 	}
@@ -254,7 +264,7 @@ func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	if err != nil {
 		return err
 	}
-	out := newOutput(app, run, req.Run.Debug, status)
+	out := newOutput(app, run, a, req.Run.Debug, status)
 	defer out.close()
 	if out.render != nil {
 		out.render.Unrecorded = !client.Recorded(run.ID())
@@ -304,6 +314,12 @@ func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	}
 	res, err := run.Result(context.WithoutCancel(ctx))
 	if err != nil {
+		return err
+	}
+	if a.format == "json" {
+		err = app.Line(res)
+	}
+	if err = errors.Join(err, a.write(res)); err != nil {
 		return err
 	}
 	if res.DeniedCalls > 0 && !app.JSON {
