@@ -16,7 +16,7 @@ const mcpForm = `the expected form is {"mcpServers": {"name": {"command": "...",
 // ReadMCP reads MCP servers from a file in the form that agents share: an object mcpServers with a server per name. Unknown
 // members are errors. Errors name the flag.
 func ReadMCP(flag, path string) ([]execution.MCPServer, error) {
-	b, err := readFlag(flag, path, maxFlagFile)
+	b, err := ReadFlag(flag, path, maxFlagFile)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/repofile"
+	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/sessions"
 )
 
@@ -150,6 +151,22 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 	return req, nil
 }
 
+// RunIn returns the options of a run of an agent in a directory: over over the flags, the flags over the profile and the configuration.
+func (f *RequestFlags) RunIn(app *App, cmd *cobra.Command, dir, agent string, over config.Options) (execution.RunOptions, error) {
+	var none execution.RunOptions
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return none, Usage("%s is not a directory", dir)
+	}
+	stated, err := f.Stated(app, cmd, agent)
+	if err != nil {
+		return none, err
+	}
+	stated.Lay(over)
+	o, err := f.configured(app, dir, agent, stated)
+	o.Cwd = dir
+	return o, err
+}
+
 // Latest is the session to continue with where a session is asked for: the newest one of the agent in the directory.
 const Latest = "latest"
 
@@ -255,7 +272,7 @@ func (f *RequestFlags) prompt(app *App, cmd *cobra.Command, args []string, need 
 		}
 		text = string(b)
 	case f.File != "":
-		b, err := readFlag("--file", f.File, MaxPrompt)
+		b, err := ReadFlag("--file", f.File, MaxPrompt)
 		if err != nil {
 			return "", err
 		}
@@ -298,7 +315,7 @@ func (f *RequestFlags) system() (string, error) {
 	if f.SystemFile == "" {
 		return f.System, nil
 	}
-	b, err := readFlag("--system-file", f.SystemFile, maxFlagFile)
+	b, err := ReadFlag("--system-file", f.SystemFile, maxFlagFile)
 	if err != nil {
 		return "", err
 	}
@@ -311,8 +328,8 @@ func (f *RequestFlags) system() (string, error) {
 // maxFlagFile is the maximum size of a flag's file other than the prompt.
 const maxFlagFile = 16 << 20
 
-// readFlag reads a flag's file or pipe, up to a limit.
-func readFlag(flag, path string, limit int64) ([]byte, error) {
+// ReadFlag reads a flag's file or pipe, up to a limit.
+func ReadFlag(flag, path string, limit int64) ([]byte, error) {
 	b, err := repofile.Input(path, limit)
 	switch {
 	case errors.Is(err, repofile.ErrTooLarge):

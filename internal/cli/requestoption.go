@@ -62,7 +62,7 @@ func registerOption(cmd *cobra.Command, o execution.Option) reading {
 		case o.Name == "outputSchema" && *v != "":
 			return jsonFile(o.Flag, *v)
 		case o.Name == "agentsDoc" && *v != "":
-			b, err := readFlag("--"+o.Flag, *v, maxFlagFile)
+			b, err := ReadFlag("--"+o.Flag, *v, maxFlagFile)
 			return string(b), err
 		}
 		return *v, nil
@@ -176,7 +176,7 @@ func least(flag string, n, least int) error {
 }
 
 func jsonFile(flag, path string) (any, error) {
-	b, err := readFlag("--"+flag, path, maxFlagFile)
+	b, err := ReadFlag("--"+flag, path, maxFlagFile)
 	if err != nil {
 		return nil, err
 	}

@@ -59,8 +59,8 @@ type run struct {
 	shortened bool  // the conversation was shortened because it did not fit, and the next call has not succeeded yet
 	waits     *waiting
 	subs      map[string]Conversation // of sub-agents that wait, by the calls that started them
-	requests  []string // ids that the service gave
-	model     string   // that answered
+	requests  []string                // ids that the service gave
+	model     string                  // that answered
 	last      *outcome
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/answer"
 	"github.com/drawbar/drawbar/internal/cli/attach"
 	"github.com/drawbar/drawbar/internal/cli/auth"
+	"github.com/drawbar/drawbar/internal/cli/batch"
 	"github.com/drawbar/drawbar/internal/cli/config"
 	"github.com/drawbar/drawbar/internal/cli/conform"
 	"github.com/drawbar/drawbar/internal/cli/cost"
@@ -102,7 +103,8 @@ type entry struct {
 }
 
 var entries = []entry{
-	{name: "run", group: "run", short: "Run an agent and stream what it does", make: run.New},
+	{name: "run", group: "run", short: "Run an agent and stream what it does; many prompts: batch FILE", make: run.New},
+	{name: "batch", group: "run", make: batch.New},
 	{name: "attach", group: "run", short: "Follow a live run and send it messages", make: attach.New},
 	{name: "ps", group: "run", short: "List live runs, or all runs with --all", make: ps.New},
 	{name: "logs", group: "run", short: "Print the events of a run; -f follows a live one", make: logs.New},
