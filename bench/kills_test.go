@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbar/drawbar/execution"
 )
 
 var (
@@ -144,7 +146,7 @@ func newSubject(ctx context.Context, o killing, n int) (*subject, error) {
 		return nil, err
 	}
 	begin := time.Now()
-	if out, err := s.command(ctx, o.drawbar, "govern", "run", "--max-turns", "3").CombinedOutput(); err != nil {
+	if out, err := s.command(ctx, o.drawbar, "govern", "run", "--max-turns", "3").CombinedOutput(); unlimited(err) != nil {
 		return nil, fmt.Errorf("the first run: %w: %s", err, out)
 	}
 	s.longest = time.Since(begin)
@@ -186,6 +188,15 @@ func (s *subject) kill(ctx context.Context, moment time.Duration) (alive bool, e
 	return s.killed(ctx, moment, "run", "--max-turns", "3")
 }
 
+// unlimited is the error of a command that ended, but for the exit code of a run that reached its turn limit.
+func unlimited(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == execution.ExitLimit {
+		return nil
+	}
+	return err
+}
+
 // killed is kill for any command of a governed run.
 func (s *subject) killed(ctx context.Context, moment time.Duration, command ...string) (alive bool, err error) {
 	c := s.command(ctx, s.o.drawbar, append([]string{"govern"}, command...)...)
@@ -196,7 +207,7 @@ func (s *subject) killed(ctx context.Context, moment time.Duration, command ...s
 	go func() { ended <- c.Wait() }()
 	select {
 	case err := <-ended:
-		return false, err
+		return false, unlimited(err)
 	case <-time.After(moment):
 	}
 	err = c.Process.Kill()

@@ -90,6 +90,11 @@ func TestScripts(t *testing.T) {
 						break
 					}
 				}
+				repository, err := filepath.Abs(filepath.Join("..", ".."))
+				if err != nil {
+					return err
+				}
+				env.Setenv("REPOSITORY", repository)
 				env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 				// What the scripts build with Go is built in the cache that this test was built in.
 				if cache := goCache(); cache != "" {

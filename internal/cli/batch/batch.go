@@ -2,6 +2,7 @@
 package batch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,12 +22,15 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/batch/queue"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/cli/junit"
 )
 
 type options struct {
 	flags   cli.RequestFlags
 	jobs    string
 	results string
+	junit   string
+	report  []junit.Case
 	run     queue.Options
 }
 
@@ -60,6 +64,7 @@ The exit code is 0 if all items completed, 1 if one failed, 21 at --max-cost, 13
 	f := cmd.Flags()
 	f.StringVar(&o.jobs, "jobs", "1", "items at once; auto for one a processor core, at most 8")
 	f.StringVar(&o.results, "results", "", "file of results (default FILE.results.jsonl)")
+	f.StringVar(&o.junit, "junit", "", "file for a report of all items, as continuous integration reads it")
 	f.Float64Var(&o.run.MaxCost, "max-cost", 0, "start nothing more once the items of this command have cost so many dollars")
 	f.IntVar(&o.run.MaxFailures, "max-failures", 0, "start nothing more once so many items have failed")
 	f.BoolVar(&o.run.RetryFailed, "retry-failed", false, "run items again that failed before")
@@ -97,6 +102,10 @@ func (o *options) do(cmd *cobra.Command, app *cli.App, args []string) error {
 	if path == "" {
 		path = args[0] + ".results.jsonl"
 	}
+	report, err := cli.OpenOut("--junit", o.junit)
+	if err != nil {
+		return err
+	}
 	if same(path, args[0]) {
 		return cli.Usage("--results is the file of the items").WithHint("name another file")
 	}
@@ -122,15 +131,35 @@ func (o *options) do(cmd *cobra.Command, app *cli.App, args []string) error {
 	o.run.Run = func(ctx context.Context, item queue.Item, _ int) (queue.Result, *queue.Limit) {
 		return run(ctx, client, item)
 	}
-	o.run.Told = func(item queue.Item, res queue.Result, earlier bool) { tell(app, res, earlier) }
+	o.run.Told = func(_ queue.Item, res queue.Result, earlier bool) {
+		tell(app, res, earlier)
+		o.report = append(o.report, caseOf(res))
+	}
 	o.run.Waits = func(agent string, until time.Time) {
 		app.Notef("%s has reached its usage limit; its items wait until %s", agent, until.Format("2006-01-02 15:04:05"))
 	}
 	sum, err := queue.Run(ctx, items, o.run)
-	if err := errors.Join(err, report(app, sum, path)); err != nil {
+	var text bytes.Buffer
+	err = errors.Join(err, summarize(app, sum, path), junit.Write(&text, "drawbar batch "+args[0], "drawbar.batch", o.report))
+	if err == nil {
+		err = report.Write(text.Bytes())
+	}
+	if err != nil {
 		return err
 	}
 	return code(sum)
+}
+
+// caseOf is an item in a report.
+func caseOf(r queue.Result) junit.Case {
+	c := junit.Case{Name: r.Agent + " " + r.ID, Took: time.Duration(r.DurationMs) * time.Millisecond, Output: r.Text}
+	if r.Failed() {
+		c.Output, c.Failure = "", string(r.Status)
+		if r.Error != nil {
+			c.Failure, c.Detail = string(r.Error.Code), r.Error.Message
+		}
+	}
+	return c
 }
 
 // check reads what the flags say.
@@ -243,8 +272,8 @@ func tell(app *cli.App, r queue.Result, earlier bool) {
 		(time.Duration(r.DurationMs)*time.Millisecond).Round(10*time.Millisecond), cli.Money(r.Cost), cli.OneLine(why, 200)), " "))
 }
 
-// report prints the summary.
-func report(app *cli.App, sum queue.Summary, path string) error {
+// summarize prints the summary.
+func summarize(app *cli.App, sum queue.Summary, path string) error {
 	if app.JSON {
 		return app.Line(map[string]queue.Summary{"summary": sum})
 	}

@@ -105,7 +105,7 @@ func (s *stand) run(ctx context.Context, o options) error {
 		return cli.Usage("no check name contains %q", o.only)
 	}
 	var err error
-	if o.format == junit {
+	if o.format == junitFormat {
 		err = writeJUnit(s.app.Out, s.about.Name, rows)
 	} else {
 		err = s.app.Answer(rows, func() { s.app.Printf("%d checks, %d failed\n", len(rows), failures) })

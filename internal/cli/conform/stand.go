@@ -63,7 +63,7 @@ func (o *options) check(app *cli.App, cmd *cobra.Command, args []string) error {
 		o.format = jsonFormat
 	}
 	switch o.format {
-	case text, junit:
+	case text, junitFormat:
 	case jsonFormat:
 		app.JSON = true
 	default:

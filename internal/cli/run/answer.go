@@ -1,31 +1,33 @@
 package run
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/cli/junit"
 )
 
-// answer is what becomes of a run's answer: --quiet, --output and --format.
+// answer is what becomes of a run's answer: --quiet, --output, --format and --junit.
 type answer struct {
-	quiet  bool
-	path   string
-	format string
+	quiet          bool
+	output, report string
+	format         string
 
-	file string // that path leads to, of this mode
-	mode fs.FileMode
+	file, junit cli.OutFile
 }
 
 func (a *answer) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&a.quiet, "quiet", "q", false, "print the last message only, and why a run failed")
-	cmd.Flags().StringVarP(&a.path, "output", "o", "", "file for the last message; it is replaced as a whole when the run has one")
+	cmd.Flags().StringVarP(&a.output, "output", "o", "", "file for the last message; it is replaced as a whole when the run has one")
+	cmd.Flags().StringVar(&a.report, "junit", "", "file for a report of the run, as continuous integration reads it")
 	cmd.Flags().StringVar(&a.format, "format", "text", "what is printed: text, json (the result, one object) or jsonl (events as they happen, as --json)")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "jsonl"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
@@ -44,60 +46,61 @@ func (a *answer) check(cmd *cobra.Command, app *cli.App, o *options) error {
 		return contradicts("--quiet", "JSON")
 	case o.interactive && (a.quiet || a.format == "json"):
 		return contradicts("--interactive", "--quiet or --format json")
-	case o.detach && (a.quiet || a.path != "" || cmd.Flags().Changed("format")):
-		return cli.Usage("--quiet, --output and --format are about output, and a run in the background has none").WithHint("drawbar wait RUN && drawbar logs RUN")
-	case cmd.Flags().Changed("output") && a.path == "":
-		return cli.Usage("--output has no file").WithHint("--output FILE")
+	case o.detach && (a.quiet || a.output != "" || a.report != "" || cmd.Flags().Changed("format")):
+		return cli.Usage("--quiet, --output, --format and --junit are about output, and a run in the background has none").WithHint("drawbar wait RUN && drawbar logs RUN")
+	}
+	for _, name := range []string{"output", "junit"} {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return cli.Usage("--%s has no file", name).WithHint("--%s FILE", name)
+		}
 	}
 	app.JSON = app.JSON || a.format != "text"
 	return nil
 }
 
-// open refuses a file that cannot be written before the run. Nothing is left beside it meanwhile, where the agent could find it.
-func (a *answer) open() error {
-	if a.path == "" {
-		return nil
+// open refuses files that cannot be written, before the run.
+func (a *answer) open() (err error) {
+	if a.file, err = cli.OpenOut("--output", a.output); err == nil {
+		a.junit, err = cli.OpenOut("--junit", a.report)
 	}
-	a.file, a.mode = a.path, 0o666
-	info, err := os.Stat(a.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = nil
-	case err == nil && !info.Mode().IsRegular():
-		err = &fs.PathError{Op: "write", Path: a.path, Err: errors.New("not a regular file")}
-	case err == nil:
-		a.mode = info.Mode().Perm()
-		a.file, err = filepath.EvalSymlinks(a.path)
-	}
-	if err == nil {
-		var begun *atomicfile.File
-		if begun, err = atomicfile.Create(a.file, a.mode); err == nil {
-			begun.Discard()
-		}
-	}
-	if err != nil {
-		return cli.Usage("--output: %v", err).WithHint("name a file in a folder that you may write to")
-	}
-	return nil
+	return err
 }
 
-// write replaces the file, if the run has an answer.
+// write writes the files. That of the answer is left as it is by a run without one.
 func (a *answer) write(res execution.Result) error {
-	if a.path == "" || res.Output == nil {
-		return nil
+	var report bytes.Buffer
+	err := junit.Write(&report, "drawbar run", "drawbar.run", []junit.Case{caseOf(res)})
+	if err == nil {
+		err = a.junit.Write(report.Bytes())
 	}
-	if err := atomicfile.Write(a.file, []byte(text(res.Output)), a.mode, true); err != nil {
-		return execution.Errorf(execution.CodeConfig, "write the answer to %s: %w", a.path, err)
+	if res.Output == nil {
+		return err
 	}
-	return nil
+	return errors.Join(err, a.file.Write([]byte(text(res.Output))))
+}
+
+// caseOf is a run in a report.
+func caseOf(res execution.Result) junit.Case {
+	c := junit.Case{Name: fmt.Sprintf("%s %s", res.Agent, res.RunID), Took: time.Duration(res.DurationMs) * time.Millisecond}
+	if exitcode.OfResult(res) == execution.ExitOK {
+		if res.Output != nil {
+			c.Output = text(res.Output)
+		}
+		return c
+	}
+	c.Failure = cli.EndOf(res.Outcome(), res.Error.ErrorCode())
+	switch {
+	case res.Error != nil:
+		c.Detail = res.Error.Message
+	case res.DeniedCalls > 0:
+		c.Failure, c.Detail = "denied", cli.Number(res.DeniedCalls, "tool call was", "tool calls were")+" denied because nobody could be asked"
+	}
+	return c
 }
 
 // text is an answer as a file or a pipe takes it: with a line break at its end.
 func text(out *execution.Output) string {
-	said := out.Text
-	if said == "" {
-		said = string(out.Structured)
-	}
+	said := cmp.Or(out.Text, string(out.Structured))
 	if said != "" && said[len(said)-1] != '\n' {
 		said += "\n"
 	}
