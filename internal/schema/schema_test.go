@@ -37,6 +37,9 @@ func TestNoDrift(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range have {
+		if filepath.Base(f) == "model-script.json" {
+			continue // written by hand; package modelserver tests it
+		}
 		if files[filepath.Base(f)] == nil {
 			t.Errorf("%s is not generated any more", f)
 		}

@@ -25,9 +25,10 @@ func New(app *cli.App) *cobra.Command {
 
 func newServe(app *cli.App) *cobra.Command {
 	var script string
+	var example bool
 	var at place
 	serve := &cobra.Command{
-		Use: "serve --script FILE", Short: "Answer Anthropic, OpenAI and Gemini requests from a script",
+		Use: "serve {--script FILE | --example}", Short: "Answer Anthropic, OpenAI and Gemini requests from a script",
 		Long: `Answer model requests from a script: Anthropic Messages, OpenAI Responses and Chat Completions, and Gemini, with or without
 streaming. The server listens on this machine only, requires no key, and prints its address on standard output once it is ready.
 GET /__log shows the requests it received.`,
@@ -36,8 +37,12 @@ GET /__log shows the requests it received.`,
   ANTHROPIC_BASE_URL=http://127.0.0.1:18080 ANTHROPIC_API_KEY=dummy drawbar run claude "say hello"`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if example {
+				app.Printf("%s", modelserver.Example)
+				return nil
+			}
 			if script == "" {
-				return cli.Usage("no script is given").WithHint("--script FILE; see drawbar model serve --help")
+				return cli.Usage("no script is given").WithHint("--script FILE; for one to begin with: drawbar model serve --example > script.json")
 			}
 			text, err := os.ReadFile(script)
 			if err != nil {
@@ -45,7 +50,7 @@ GET /__log shows the requests it received.`,
 			}
 			parsed, err := modelserver.Parse(text)
 			if err != nil {
-				return cli.Usage("--script %s: %v", script, err).WithHint("for the form of a script: drawbar model serve --help")
+				return cli.Usage("--script %s: %v", script, err).WithHint("for the form of a script: drawbar model serve --example")
 			}
 			return at.serve(cmd, app, func(log io.Writer) (listener, error) {
 				return modelserver.New(parsed, modelserver.Options{Log: log}), nil
@@ -53,6 +58,7 @@ GET /__log shows the requests it received.`,
 		},
 	}
 	serve.Flags().StringVar(&script, "script", "", "script file")
+	serve.Flags().BoolVar(&example, "example", false, "print a script and end")
 	at.register(serve)
 	return serve
 }
