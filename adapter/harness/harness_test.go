@@ -429,3 +429,15 @@ func TestLogin(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 }
+
+// TestDeniedByARule: the model is told which rule denies a call, in one sentence.
+func TestDeniedByARule(t *testing.T) {
+	t.Parallel()
+	m := &model{replies: []reply{calls(`write {"path":"x","content":"1"}`), says("done")}}
+	req := request(t, "write")
+	req.Run.DenyTools = []string{"Edit"}
+	res, _ := modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
+	if said := m.said(t, 1); res.Status != execution.StatusCompleted || said[len(said)-1] != "tool: denied by the rule Edit" {
+		t.Errorf("%s %+v: %q", res.Status, res.Error, said)
+	}
+}

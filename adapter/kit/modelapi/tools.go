@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -172,7 +173,7 @@ func (r *run) permit(ctx context.Context, c Part) (Job, *Answer) {
 				return refuse("the input that the hook gave: %v", err)
 			}
 		default:
-			return refuse("denied: %s", res.Message)
+			return refuse("%s", denied(res.Message))
 		}
 	}
 	if job.Ask == "" {
@@ -183,13 +184,21 @@ func (r *run) permit(ctx context.Context, c Part) (Job, *Answer) {
 	case answer != nil:
 		return Job{}, answer
 	case !d.Approve:
-		return refuse("denied: %s", d.Reason)
+		return refuse("%s", denied(d.Reason))
 	case len(d.Input) > 0:
 		if job, err = t.Check(d.Input); err != nil {
 			return refuse("the input that the answer gave: %v", err)
 		}
 	}
 	return job, nil
+}
+
+// denied words a denial for the model. Most reasons say by whom.
+func denied(reason string) string {
+	if strings.HasPrefix(reason, "denied ") {
+		return reason
+	}
+	return "denied: " + reason
 }
 
 // ask asks for permission, unless a continuation brought the answer.
