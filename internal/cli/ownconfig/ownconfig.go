@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
@@ -130,6 +132,28 @@ func Set(ctx context.Context, app *cli.App, dir, scope, key, text string) error 
 	return edit(ctx, app, dir, scope, key, func(d *configfile.Document) (bool, error) { return true, d.Set(path, value) })
 }
 
+// SetAll writes values by key into the user's file, all or none.
+func SetAll(ctx context.Context, app *cli.App, dir string, values map[string]any) error {
+	return edit(ctx, app, dir, "", "", func(d *configfile.Document) (bool, error) {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			path, err := configfile.ParsePath(key)
+			if err == nil {
+				err = d.Set(path, values[key])
+			}
+			if err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+}
+
+// UserFile returns the user's file.
+func UserFile(app *cli.App, dir string) (string, error) {
+	_, path, _, err := file(app, dir, "")
+	return path, err
+}
+
 // Unset removes one value.
 func Unset(ctx context.Context, app *cli.App, dir, scope, key string) error {
 	path, err := configfile.ParsePath(key)
@@ -140,7 +164,7 @@ func Unset(ctx context.Context, app *cli.App, dir, scope, key string) error {
 }
 
 func edit(ctx context.Context, app *cli.App, dir, scope, key string, change func(*configfile.Document) (bool, error)) error {
-	if !config.Known(key) {
+	if key != "" && !config.Known(key) {
 		return unknown(key)
 	}
 	s, path, within, err := file(app, dir, scope)

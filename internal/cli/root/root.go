@@ -31,6 +31,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/govern"
 	"github.com/drawbar/drawbar/internal/cli/hooks"
 	"github.com/drawbar/drawbar/internal/cli/host"
+	"github.com/drawbar/drawbar/internal/cli/initialize"
 	"github.com/drawbar/drawbar/internal/cli/install"
 	"github.com/drawbar/drawbar/internal/cli/logs"
 	"github.com/drawbar/drawbar/internal/cli/mcp"
@@ -122,7 +123,8 @@ var entries = []entry{
 	{name: "doctor", group: "agents", short: "Diagnose this machine: agents, logins, settings, sessions, records and tools", make: doctor.New},
 	{name: "cost", group: "past", short: "Sum up the cost of runs by day, agent, model, project, tag or session", make: cost.New},
 	{name: "sessions", group: "past", short: "Read the conversations that agents save on disk", make: sessions.New},
-	{name: "config", group: "settings", short: "Read and change the configuration of agents", make: config.New},
+	{name: "config", group: "settings", short: "Read and change the configuration of agents; to begin with: init", make: config.New},
+	{name: "init", group: "settings", make: initialize.New},
 	{name: "profiles", group: "settings", short: "Save and reuse run options", make: profiles.New},
 	{name: "mcp", group: "settings", short: "List, add and remove agents' MCP servers", make: mcp.New},
 	{name: "hooks", group: "settings", short: "Run your own commands before and after agent actions", make: hooks.New},
