@@ -151,6 +151,7 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 	go func() { defer close(obeyed); (&signals{app: app, run: run, received: received}).obey(over) }()
 	defer func() { _ = app.Close(); end(); <-obeyed }() // signals are obeyed until the record is written; the root reports the error
 	defer nameSession(app, client, run, o.Name)()
+	defer tellOthers(app, run)()
 	defer follow(run, func(e execution.Event) {
 		if _, ended := e.Body.(execution.TurnEnd); ended && e.Parent == "" {
 			run.CloseInput() // queued messages are still delivered

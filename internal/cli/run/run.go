@@ -59,6 +59,9 @@ between its turns ends it. A run whose output is no longer read continues and st
 Permission questions are asked on the terminal. Without one, or with --non-interactive deny, they are denied unless --approve or
 --allow permits the call, and the exit code is 24; with --non-interactive fail the run ends at the first one, with exit code 20.
 
+Who wants to be told of questions that wait and of runs that have ended says so in the configuration: drawbar config set notify
+'{"desktop":true}' (also bell, command, webhook; on and after say what and how late; drawbar config schema explains them).
+
 --mcp reads {"mcpServers": {name: {command, args, env} or {type, url, headers}}}.
 
 --record adds what the agent did to a file of JSON lines, without secrets; --replay repeats it as if the agent ran, with the same
@@ -277,6 +280,7 @@ func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	defer end()
 	defer func() { _ = app.Close() }() // signals are obeyed until the record is written; the root reports the error
 	defer nameSession(app, client, run, name)()
+	defer tellOthers(app, run)()
 	keys := &signals{app: app, run: run, received: received, interactive: req.Run.Interactive}
 	background.Go(func() { keys.obey(over) })
 	if req.Run.Interactive {

@@ -32,6 +32,7 @@ type File struct {
 	Models       []Model                    `json:"models,omitempty" jsonschema:"models that are added, or declared otherwise"`
 	// SafeDirectories are projects whose .drawbar applies although it belongs to another user.
 	SafeDirectories []string `json:"safeDirectories,omitempty" jsonschema:"projects of other users whose .drawbar counts, * for all; user's file only"`
+	Notify          *Notify  `json:"notify,omitempty" jsonschema:"who is told when a run waits or ends; user's file only"`
 }
 
 // FileType is the type of a complete configuration file: File plus the options of runs, general and per agent.
@@ -187,6 +188,11 @@ func (l *layer) check() error {
 					return fileError(l.path, "%s.price.%s: %g is not a valid price", at, name, *v)
 				}
 			}
+		}
+	}
+	if n := l.file.Notify; n != nil {
+		if err := n.check(); err != nil {
+			return fileError(l.path, "%v", err)
 		}
 	}
 	if p := l.file.Profile; p != "" && !IsProfileName(strings.TrimPrefix(p, inProject)) {

@@ -22,8 +22,10 @@ func (l *layer) checkProject() error {
 	if err := l.refuse("", l.raw); err != nil {
 		return err
 	}
-	if _, ok := l.raw["safeDirectories"]; ok {
-		return notInProject(l.path, "safeDirectories")
+	for _, own := range []string{"safeDirectories", "notify"} {
+		if _, ok := l.raw[own]; ok {
+			return notInProject(l.path, own)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.file.Agents)) {
 		if err := l.refuse("agents."+name+".", l.file.Agents[name]); err != nil {
