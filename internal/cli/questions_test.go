@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -66,5 +67,18 @@ func TestSubject(t *testing.T) {
 	}
 	if got, cut := long.subject(true); len(got) != 41 || cut {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestNumberedQuestion: a question says how many wait, if it is not the only one.
+func TestNumberedQuestion(t *testing.T) {
+	t.Parallel()
+	r := NewRenderer(&App{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }}, false, nil)
+	b := execution.ApprovalRequired{ID: "q", ToolName: "Write", Action: "change files"}
+	if text := r.QuestionText(b, 3); !strings.Contains(text, "(1 of 3)") {
+		t.Errorf("%q", text)
+	}
+	if text := r.QuestionText(b, 1); strings.Contains(text, " of ") {
+		t.Errorf("%q", text)
 	}
 }

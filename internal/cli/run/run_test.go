@@ -51,3 +51,34 @@ func TestParseLines(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoQuestions: of two questions at once one is on the screen; the other follows its answer, also when somebody else gives it.
+func TestTwoQuestions(t *testing.T) {
+	t.Parallel()
+	asks := func(id string) execution.Event {
+		return execution.Event{Body: execution.ApprovalRequired{ID: execution.QuestionID(id), ToolName: "Write"}}
+	}
+	var s Shown
+	if !s.Add(asks("q1"), nil) || s.Add(asks("q2"), nil) || s.Add(asks("q3"), nil) {
+		t.Error("not the first question alone is shown")
+	}
+	if _, waiting := s.Answered(execution.ApprovalGranted{ID: "q2"}); waiting != 0 {
+		t.Error("an answer to a question that was not shown shows another one")
+	}
+	next, waiting := s.Answered(execution.ApprovalDenied{ID: "q1"})
+	if waiting != 1 || cli.QuestionID(next.Body) != "q3" {
+		t.Errorf("after the answer: %+v, %d wait", next.Body, waiting)
+	}
+	if _, waiting := s.Answered(execution.QuestionWithdrawn{ID: "q3"}); waiting != 0 || len(s.list) != 0 {
+		t.Errorf("%d wait, left %+v", waiting, s.list)
+	}
+	s.Add(asks("q4"), nil)
+	s.Add(asks("q5"), nil)
+	s.Add(asks("q6"), nil)
+	if next, waiting := s.Answered(execution.ApprovalGranted{ID: "q4"}); waiting != 2 || cli.QuestionID(next.Body) != "q5" {
+		t.Errorf("of three: %+v, %d wait", next.Body, waiting)
+	}
+	if q, _ := s.find("q6"); !q.at.IsZero() {
+		t.Error("a question that was not shown has a time")
+	}
+}
