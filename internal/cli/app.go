@@ -98,6 +98,22 @@ func (a *App) price(agent, model string) *execution.Price {
 	return c.Models().Price(agent, model)
 }
 
+// Window returns the context window of a model, 0 if unknown.
+func (a *App) Window(agent, model string) int64 {
+	c, err := a.Client()
+	if err != nil {
+		return 0
+	}
+	list, err := c.Models().List(agent)
+	if err != nil {
+		return 0 // the run was of an agent that is not registered any more
+	}
+	if m := execution.FindModel(list, model); m != nil {
+		return m.ContextWindow
+	}
+	return 0
+}
+
 // used returns the usage of a lost run from its session file.
 func (a *App) used(agent, session, fork string, since, until time.Time) execution.Usage {
 	c, err := a.Client()

@@ -25,7 +25,9 @@ type Renderer struct {
 	midLine  bool // standard output is in the middle of a line
 	streamed bool // the current message came in deltas
 	said     bool // something was written to standard output
+	between  bool // a message ended; an empty line separates it from the next one
 	tools    tools
+	context  contextFill
 	denial   string // reason of the last denial; the failure of its call repeats it
 
 	// Dir is the run's working directory: paths inside are shown relative to it.
@@ -33,6 +35,9 @@ type Renderer struct {
 
 	// Unasked hides permission questions, because the approval mode yolo answers them.
 	Unasked bool
+
+	// Window returns the context window of a model, 0 if unknown. Without it, the last line does not state how full the context is.
+	Window func(agent, model string) int64
 
 	// Unrecorded hides the run's id, because no record of it exists. It is set before the first event.
 	Unrecorded bool
@@ -46,6 +51,9 @@ func NewRenderer(app *App, debug bool, status *StatusLine) *Renderer {
 // Fold makes the renderer write a call of a tool when it is over, in one line, and reads in a row as one: for readers who see what runs
 // meanwhile, or for a run that has ended.
 func (r *Renderer) Fold() { r.tools.fold = true }
+
+// Mute keeps the agent's text off standard output.
+func (r *Renderer) Mute() { r.out = io.Discard }
 
 // paint colours a text after removing control characters.
 func (r *Renderer) paint(code, s string) string {
@@ -86,6 +94,10 @@ func (r *Renderer) say(text string) {
 	r.flush()
 	r.said = true
 	r.status.Hide()
+	if r.between {
+		io.WriteString(r.out, "\n")
+		r.between = false
+	}
 	io.WriteString(r.out, Printable(text))
 	r.midLine = !strings.HasSuffix(text, "\n")
 	r.status.Allow(!r.midLine)
@@ -127,6 +139,7 @@ func (r *Renderer) Question(e execution.Event, pending int) {
 // Event writes one event.
 func (r *Renderer) Event(e execution.Event) {
 	r.status.Event(e)
+	r.context.event(e)
 	indent := ""
 	if e.Parent != "" {
 		indent = "  │ "
@@ -148,6 +161,7 @@ func (r *Renderer) Event(e execution.Event) {
 			}
 			r.streamed = false
 			r.breakLine()
+			r.between = r.said
 			r.status.Allow(true)
 		}
 	case execution.ThinkingStop:
@@ -292,6 +306,11 @@ func (r *Renderer) finish(res execution.Result) {
 	}
 	if res.Usage != nil {
 		parts = append(parts, fmt.Sprintf("%s in, %s out", Count(res.Usage.Input+res.Usage.Cached+res.Usage.CacheWrite), Count(res.Usage.Output)))
+	}
+	if r.Window != nil && res.Model != "" {
+		if text := r.context.text(r.Window(res.Agent, res.Model)); text != "" {
+			parts = append(parts, text)
+		}
 	}
 	if res.UnknownLines > 0 {
 		parts = append(parts, Number(res.UnknownLines, "line", "lines")+" could not be parsed")

@@ -45,6 +45,7 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 	}
 	defer s.Close()
 	render := cli.NewRenderer(app, debug, nil)
+	render.Window = app.Window
 	if run, err := s.Get(id); err == nil { // Events reports an unknown run
 		render.Dir = run.Cwd
 		render.Unasked = run.ApprovalMode == execution.ApprovalYolo

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,12 +26,14 @@ type answer struct {
 	file, junit cli.OutFile
 }
 
+var formats = []string{"text", "json", "jsonl", "markdown"}
+
 func (a *answer) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&a.quiet, "quiet", "q", false, "print the last message only, and why a run failed")
 	cmd.Flags().StringVarP(&a.output, "output", "o", "", "file for the last message; it is replaced as a whole when the run has one")
 	cmd.Flags().StringVar(&a.report, "junit", "", "file for a report of the run, as continuous integration reads it")
-	cmd.Flags().StringVar(&a.format, "format", "text", "what is printed: text, json (the result, one object) or jsonl (events as they happen, as --json)")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "jsonl"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	cmd.Flags().StringVar(&a.format, "format", "text", "what is printed: text, json (the result, one object), jsonl (events as they happen, as --json) or markdown (the conversation, at the end)")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 
 // check refuses what the options cannot do together, and makes app print what they say.
@@ -38,12 +42,14 @@ func (a *answer) check(cmd *cobra.Command, app *cli.App, o *options) error {
 		return cli.Usage("%s and %s contradict each other", one, other).WithHint("use one of them")
 	}
 	switch {
-	case a.format != "text" && a.format != "json" && a.format != "jsonl":
-		return cli.Usage("--format %q is unknown", a.format).WithHint("--format text, --format json or --format jsonl")
+	case !slices.Contains(formats, a.format):
+		return cli.Usage("--format %q is unknown", a.format).WithHint("--format %s", strings.Join(formats, ", --format "))
 	case app.JSON && cmd.Flags().Changed("format") && a.format != "jsonl":
 		return contradicts("--json", "--format "+a.format)
-	case a.quiet && (app.JSON || a.format != "text"):
-		return contradicts("--quiet", "JSON")
+	case a.quiet && app.JSON:
+		return contradicts("--quiet", "--json")
+	case a.quiet && a.format != "text":
+		return contradicts("--quiet", "--format "+a.format)
 	case o.interactive && (a.quiet || a.format == "json"):
 		return contradicts("--interactive", "--quiet or --format json")
 	case o.detach && (a.quiet || a.output != "" || a.report != "" || cmd.Flags().Changed("format")):
@@ -54,7 +60,7 @@ func (a *answer) check(cmd *cobra.Command, app *cli.App, o *options) error {
 			return cli.Usage("--%s has no file", name).WithHint("--%s FILE", name)
 		}
 	}
-	app.JSON = app.JSON || a.format != "text"
+	app.JSON = app.JSON || a.format == "json" || a.format == "jsonl"
 	return nil
 }
 

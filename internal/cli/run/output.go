@@ -15,24 +15,30 @@ import (
 
 // output writes the events of a run, as JSON lines or for people. With --quiet or the result as JSON it writes none.
 type output struct {
-	app    *cli.App
-	run    *agent.Run
-	quiet  bool
-	render *cli.Renderer // nil with --json
-	mu     sync.Mutex
-	buf    *bufio.Writer
-	stop   chan struct{}
-	done   chan struct{}
-	err    error // first write error; nothing is written after it
+	app   *cli.App
+	run   *agent.Run
+	quiet bool
+	// document is the conversation, with --format markdown: then standard output has nothing else.
+	document *document
+	render   *cli.Renderer // nil with --json
+	mu       sync.Mutex
+	buf      *bufio.Writer
+	stop     chan struct{}
+	done     chan struct{}
+	err      error // first write error; nothing is written after it
 }
 
-func newOutput(app *cli.App, run *agent.Run, a *answer, debug bool, status *cli.StatusLine) *output {
+func newOutput(app *cli.App, run *agent.Run, a *answer, req execution.Request, status *cli.StatusLine) *output {
 	o := &output{app: app, run: run, quiet: a.quiet}
 	switch {
 	case a.format == "json":
 		return o
 	case !app.JSON:
-		o.render = cli.NewRenderer(app, debug, status)
+		o.render = cli.NewRenderer(app, req.Run.Debug, status)
+		if a.format == "markdown" {
+			o.document = newDocument(req)
+			o.render.Mute()
+		}
 		return o
 	}
 	o.buf, o.stop, o.done = bufio.NewWriterSize(app.Out, 64<<10), make(chan struct{}), make(chan struct{})
@@ -66,6 +72,9 @@ func (o *output) flush() {
 }
 
 func (o *output) event(e execution.Event) {
+	if o.document != nil {
+		o.document.add(e)
+	}
 	switch {
 	case o.quiet:
 		if f, ended := e.Body.(execution.Finished); ended && e.Parent == "" {

@@ -267,11 +267,11 @@ func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	if err != nil {
 		return err
 	}
-	out := newOutput(app, run, a, req.Run.Debug, status)
+	out := newOutput(app, run, a, req, status)
 	defer out.close()
 	if out.render != nil {
 		out.render.Unrecorded = !client.Recorded(run.ID())
-		out.render.Dir = req.Run.Cwd
+		out.render.Dir, out.render.Window = req.Run.Cwd, app.Window
 		out.render.Unasked = req.Run.ApprovalMode == execution.ApprovalYolo
 	}
 	var background sync.WaitGroup
@@ -320,8 +320,11 @@ func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	if err != nil {
 		return err
 	}
-	if a.format == "json" {
+	switch {
+	case a.format == "json":
 		err = app.Line(res)
+	case out.document != nil:
+		err = out.document.write(app.Out, res)
 	}
 	if err = errors.Join(err, a.write(res)); err != nil {
 		return err
