@@ -365,6 +365,7 @@ func TestTwoTerminals(t *testing.T) {
 	}
 	id := strings.TrimSpace(string(run))
 	second := onTerminalIn(t, dir, env, 100, "", "", "attach", id)
+	second.await(0, "Attached to claude: a line is a message, /help lists commands, Ctrl-C leaves and the run continues.\r\n")
 	second.await(0, asks)
 	second.Type("y\n")
 	if text := first.await(shown, "allowed"); !strings.Contains(text, asks+"\r\n") {
@@ -449,7 +450,8 @@ func TestConversationWithoutAPrompt(t *testing.T) {
 	at = s.Await(at, "> ")
 	s.Type("/help\n")
 	at = s.Await(at, "/steer MSG")
-	s.Type("two\n")
+	s.Type("/queue two\n")
+	s.Await(at, "  queued for after this turn: two\r\n")
 	at = s.Await(at, "Second answer.")
 	s.await(at, "> ")
 	s.Type("/quit\n")

@@ -42,6 +42,9 @@ func New(app *cli.App) *cobra.Command {
 			if !r.Live || readOnly {
 				return logs.Print(ctx, app, string(r.ID), after, true, debug, nil)
 			}
+			if cli.IsTerminal(app.In) && !app.JSON {
+				app.Notef("Attached to %s: a line is a message, /help lists commands, Ctrl-C leaves and the run continues.", r.Agent)
+			}
 			var shown run.Shown
 			go talk(ctx, app, r.ControlPath(), &shown) // reading from a terminal cannot be cancelled: it ends with the input or the process
 			err = logs.Print(ctx, app, string(r.ID), after, true, debug, live{&shown, func(id execution.QuestionID) bool {
@@ -93,6 +96,8 @@ func talk(ctx context.Context, app *cli.App, path string, shown *run.Shown) {
 		}
 		if _, err := do(call); err != nil && ctx.Err() == nil {
 			app.Notef("  %v", err)
+		} else if err == nil {
+			run.Acknowledge(app, call)
 		}
 	}
 }

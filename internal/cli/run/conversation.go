@@ -132,7 +132,20 @@ func (c *conversation) listen(ctx context.Context, do func(control.Call) (contro
 		}
 		if _, err := do(call); err != nil {
 			c.app.Notef("  %v", err)
+			continue
 		}
+		Acknowledge(c.app, call)
+	}
+}
+
+// Acknowledge tells a person that a message was accepted which the conversation does not show at once.
+func Acknowledge(app *cli.App, call control.Call) {
+	switch {
+	case app.JSON:
+	case call.Verb == "queue":
+		app.Notef("  queued for after this turn: %s", cli.OneLine(call.Text, 40))
+	case call.Verb == "steer":
+		app.Notef("  sent to the running turn: %s", cli.OneLine(call.Text, 40))
 	}
 }
 
