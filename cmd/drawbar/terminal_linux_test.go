@@ -405,16 +405,25 @@ func TestTypeAheadAnswersNoQuestion(t *testing.T) {
 	s.Exit()
 }
 
-// The status line never wraps.
+// The status line never wraps, and neither does the line of a tool or of its output.
 func TestStatusLineFits(t *testing.T) {
 	t.Parallel()
 	for _, columns := range []uint16{40, 60, 80, 200} {
-		script := `{"onExhausted":"text:Done.","turns":[{"tools":[{"name":"Bash","input":{"command":"sleep 1; echo ` + strings.Repeat("long ", 30) + `"}}]},{"text":"Done."}]}`
+		script := `{"onExhausted":"text:Done.","turns":[{"tools":[{"name":"Bash","input":{"command":"sleep 1; echo ` + strings.Repeat("long ", 60) + `; exit 3"}}]},{"text":"Done."}]}`
 		s := onTerminal(t, columns, script, "run", "claude", "--yolo", "go")
 		s.Exit()
 		for _, frame := range regexp.MustCompile(`\r\x1b\[K([⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏][^\r\n\x1b]+)`).FindAllStringSubmatch(s.Shown(), -1) {
 			if n := len([]rune(frame[1])); n >= int(columns) {
 				t.Errorf("%d characters on %d columns: %q", n, columns, frame[1])
+			}
+		}
+		lines := regexp.MustCompile(`(?:✗ Bash sleep 1;|  │ )[^\r\n]+`).FindAllString(s.Shown(), -1)
+		if len(lines) < 2 || !strings.HasSuffix(strings.ReplaceAll(lines[0], "\x1b[0m", ""), "exit code 3") {
+			t.Errorf("the lines of the tool on %d columns: %q", columns, lines)
+		}
+		for _, line := range lines {
+			if n := len([]rune(regexp.MustCompile(`\x1b\[[0-9;]*[mK]`).ReplaceAllString(line, ""))); n >= int(columns) {
+				t.Errorf("%d characters on %d columns: %q", n, columns, line)
 			}
 		}
 	}

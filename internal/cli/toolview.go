@@ -171,25 +171,36 @@ func (r *Renderer) over(id, name, fault, indent string) {
 	r.tools.done = append(r.tools.done, c)
 }
 
+// leastColumns are left of a text however narrow the terminal is.
+const leastColumns = 12
+
+// fit cuts a text to what a line of the terminal has left besides the columns that are used. Elsewhere it is whole.
+func (r *Renderer) fit(text string, used int) string {
+	if w := WidthOf(r.err); w > 0 {
+		return Fit(text, max(w-1-used, leastColumns))
+	}
+	return text
+}
+
 // line writes the line of a call, and the end of its output.
 func (r *Renderer) line(c *toolCall) {
 	sign, what := r.paint(green, "✓"), c.what
 	if len(c.files) == 1 {
 		what = c.files[0].path
 	}
-	text := r.title(c.name, what)
+	end, color := "", green
 	if len(c.files) > 0 {
-		text += r.paint(green, counts(c.added, c.removed))
+		end = counts(c.added, c.removed)
 	}
 	switch {
 	case c.exit != 0:
-		sign = r.paint(red, "✗")
-		text += r.paint(yellow, fmt.Sprintf("  exit code %d", c.exit))
+		sign, end, color = r.paint(red, "✗"), end+fmt.Sprintf("  exit code %d", c.exit), yellow
 	case c.fault != "":
-		sign = r.paint(red, "✗")
-		text += r.paint(red, ": "+OneLine(c.fault, 300))
+		sign, color = r.paint(red, "✗"), red
+		end += ": " + r.fit(OneLine(c.fault, 300), Columns(c.indent+c.name)+5+min(Columns(what), 20))
 	}
-	r.note("%s%s %s", c.indent, sign, text)
+	what = r.fit(what, Columns(c.indent+c.name+end)+3)
+	r.note("%s%s %s%s", c.indent, sign, r.title(c.name, what), r.paint(color, end))
 	if len(c.files) > 1 {
 		for _, f := range c.files {
 			r.note("%s%s", c.indent, r.paint(green, "  "+f.mark+" "+f.path))
@@ -197,7 +208,7 @@ func (r *Renderer) line(c *toolCall) {
 	}
 	lines := diffLines(strings.TrimSpace(Printable(c.output)))
 	for _, l := range lines[max(0, len(lines)-outputLines):] {
-		r.note("%s%s", c.indent, r.paint(dim, "  │ "+OneLine(l, 200)))
+		r.note("%s%s", c.indent, r.paint(dim, "  │ "+r.fit(OneLine(l, 200), Columns(c.indent)+4)))
 	}
 }
 
@@ -236,7 +247,7 @@ func (r *Renderer) group(reads []*toolCall) {
 	if len(reads) > namedReads {
 		names = append(names, "…")
 	}
-	r.note("%s %s", r.paint(green, "✓"), r.title(title, strings.Join(names, ", ")))
+	r.note("%s %s", r.paint(green, "✓"), r.title(title, r.fit(strings.Join(names, ", "), Columns(title)+3)))
 }
 
 // unfinished writes the calls that did not end.
