@@ -98,6 +98,12 @@ func (s *Sessions) Tag(ctx context.Context, unified string, add, remove []string
 	return s.store.Tag(ctx, unified, add, remove)
 }
 
+// Archive leaves a session, by its unified id, out of queries for current sessions from now on, or takes that back. One that its agent
+// archived stays archived.
+func (s *Sessions) Archive(ctx context.Context, unified string, archived bool) error {
+	return s.store.Archive(ctx, unified, archived)
+}
+
 // List returns the selected sessions of all agents. Read failures are in Problems, of the listing or of a
 // session; the error is about the query, the index or the context.
 func (s *Sessions) List(ctx context.Context, q sessions.Query) (sessions.Listing, error) {

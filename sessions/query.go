@@ -26,6 +26,7 @@ type Query struct {
 	Since     time.Time // active at or after this time
 	Until     time.Time // last active before this time
 	Model     string    // part of the model's name, case-insensitive
+	Current   bool      // leave out archived sessions
 	Tags      []string  // tags of Drawbar's runs in the session
 	Cwd       string    // this directory or one below it
 	Sort      Sort      // default: date

@@ -24,6 +24,8 @@ import (
 type label struct {
 	Name string   `json:"name,omitempty"`
 	Tags []string `json:"tags,omitempty"`
+	// Archived sessions are left out of lists.
+	Archived bool `json:"archived,omitempty"`
 }
 
 // labels are the labels of sessions, by unified id.
@@ -98,8 +100,10 @@ func (s *Store) changeLabels(ctx context.Context, change func(labels) error) err
 	if err := change(l); err != nil {
 		return err
 	}
-	maps.DeleteFunc(l, func(_ string, one label) bool { return one.Name == "" && len(one.Tags) == 0 })
-	if maps.EqualFunc(before, l, func(a, b label) bool { return a.Name == b.Name && slices.Equal(a.Tags, b.Tags) }) {
+	maps.DeleteFunc(l, func(_ string, one label) bool { return one.Name == "" && len(one.Tags) == 0 && !one.Archived })
+	if maps.EqualFunc(before, l, func(a, b label) bool {
+		return a.Name == b.Name && a.Archived == b.Archived && slices.Equal(a.Tags, b.Tags)
+	}) {
 		return nil
 	}
 	b, err := json.MarshalIndent(l, "", "  ")
@@ -170,6 +174,17 @@ func (s *Store) Tag(ctx context.Context, unified string, add, remove []string) e
 	})
 }
 
+// Archive leaves a session, by its unified id, out of lists from now on, or takes that back. A session that its agent archived stays
+// archived.
+func (s *Store) Archive(ctx context.Context, unified string, archived bool) error {
+	return s.changeLabels(ctx, func(l labels) error {
+		one := l[unified]
+		one.Archived = archived
+		l[unified] = one
+		return nil
+	})
+}
+
 // described returns the labels, with the tags of runs. Labels that cannot be read are left out of it.
 func (s *Store) described(ctx context.Context) (labels, error) {
 	l, err := s.labels()
@@ -194,7 +209,7 @@ func (s *Store) described(ctx context.Context) (labels, error) {
 // describe adds its label to a session.
 func (l labels) describe(s *history.Summary) {
 	one := l[s.UnifiedID]
-	s.Name = one.Name
+	s.Name, s.Archived = one.Name, s.Archived || one.Archived
 	if one.Tags != nil {
 		s.Tags = one.Tags
 	}

@@ -186,18 +186,30 @@ func where(q sessions.Query, w world, known labels) (string, []any, error) {
 		prefix := strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator)
 		add(`(cwd = ? OR substr(cwd, 1, ?) = ?)`, dir, len([]rune(prefix)), prefix)
 	}
-	if len(q.Tags) > 0 {
+	labelled := func(term string, is func(label) bool) error {
 		ids := []string{}
 		for id, one := range known {
-			if slices.ContainsFunc(q.Tags, func(t string) bool { return slices.Contains(one.Tags, t) }) {
+			if is(one) {
 				ids = append(ids, id)
 			}
 		}
 		list, err := json.Marshal(ids)
-		if err != nil {
+		add(`agent || ':' || id `+term+` (SELECT value FROM json_each(?))`, string(list))
+		return err
+	}
+	if len(q.Tags) > 0 {
+		tagged := func(one label) bool {
+			return slices.ContainsFunc(q.Tags, func(t string) bool { return slices.Contains(one.Tags, t) })
+		}
+		if err := labelled(`IN`, tagged); err != nil {
 			return "", nil, err
 		}
-		add(`agent || ':' || id IN (SELECT value FROM json_each(?))`, string(list))
+	}
+	if q.Current {
+		add(`NOT coalesce(json_extract(summary, '$.archived'), 0)`)
+		if err := labelled(`NOT IN`, func(one label) bool { return one.Archived }); err != nil {
+			return "", nil, err
+		}
 	}
 	return ` WHERE ` + strings.Join(terms, ` AND `), args, nil
 }

@@ -77,6 +77,36 @@ func tag(app *cli.App) *cobra.Command {
 	return cmd
 }
 
+func archive(app *cli.App) *cobra.Command {
+	var undo bool
+	cmd := &cobra.Command{
+		Use: "archive SESSION...", Short: "Leave sessions out of lists, or take that back",
+		Long: "Leave sessions out of drawbar sessions list and of run --continue, or take that back with --undo. The agents' files are not changed; " +
+			"every other command finds the sessions as before, and a session that its agent archived stays archived.",
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			done := []string{}
+			for _, id := range args {
+				s, one, err := find(cmd, app, id)
+				if err == nil {
+					err = s.Archive(cmd.Context(), one.UnifiedID, !undo)
+				}
+				if err != nil {
+					return err
+				}
+				done = append(done, one.UnifiedID)
+			}
+			return app.Answer(map[string]any{"sessions": done, "archived": !undo}, func() {
+				for _, id := range done {
+					app.Printf("%s is %s\n", cli.Printable(id), map[bool]string{false: "archived", true: "in lists again"}[undo])
+				}
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&undo, "undo", false, "list the sessions again")
+	return cmd
+}
+
 // find returns the session that is named on the command line.
 func find(cmd *cobra.Command, app *cli.App, id string) (s *drawbar.Sessions, one history.Summary, err error) {
 	if s, err = open(app); err == nil {

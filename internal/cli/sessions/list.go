@@ -17,7 +17,7 @@ import (
 
 func list(app *cli.App) *cobra.Command {
 	var f filter
-	var quiet bool
+	var quiet, archived bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List sessions, newest first",
 		Long: "List sessions, newest first.\n\nThe cost is the one of drawbar sessions cost, as far as it is known without reading " +
@@ -30,6 +30,7 @@ func list(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			q.Current = !archived
 			s, err := open(app)
 			if err != nil {
 				return err
@@ -43,6 +44,7 @@ func list(app *cli.App) *cobra.Command {
 	}
 	f.flags(cmd, "sort by date, turns or cost (default date)", 100)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print ids only")
+	cmd.Flags().BoolVar(&archived, "archived", false, "list archived sessions too")
 	cmd.Flags().BoolVar(&f.query.Priced, "cost", false, "compute costs as sessions cost does; reads new parts of session files once")
 	cmd.Flags().BoolVar(&f.query.Counted, "turns", false, "count turns; reads large session files in full, once")
 	return cmd
