@@ -104,6 +104,12 @@ func (s *Sessions) Archive(ctx context.Context, unified string, archived bool) e
 	return s.store.Archive(ctx, unified, archived)
 }
 
+// Remove deletes a session, by its unified id, for good: one of a model API or the built-in agent. Those of other agents are
+// CAPABILITY_ERROR.
+func (s *Sessions) Remove(ctx context.Context, unified string) error {
+	return s.store.Remove(ctx, unified)
+}
+
 // List returns the selected sessions of all agents. Read failures are in Problems, of the listing or of a
 // session; the error is about the query, the index or the context.
 func (s *Sessions) List(ctx context.Context, q sessions.Query) (sessions.Listing, error) {

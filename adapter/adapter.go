@@ -11,7 +11,7 @@
 //   - a run: Negotiator (reasons that capabilities cannot express), RunCapabilities (capabilities per run), Retrier, SessionSums
 //     (earlier usage of a session), OutputReader (output of an agent that somebody else started)
 //   - the machine: Prober (installed, logged in), AuthGuide, Installer, ModelRedirector (another model API)
-//   - what the agent leaves on disk: SessionStore, SessionFollower, StateKeeper, UsageLog (read by a UsageScanner)
+//   - what the agent leaves on disk: SessionStore, SessionFollower, SessionRemover, StateKeeper, UsageLog (read by a UsageScanner)
 //   - extensions: NativeHooks, PluginManager, PluginSearcher, PluginUpdater, PluginSwitcher, SkillKeeper
 //   - what the program itself knows: ModelLister
 //   - a decorator: Unwrapper

@@ -87,6 +87,13 @@ type SessionSums interface {
 	StatesSessionSums()
 }
 
+// SessionRemover is a SessionStore whose sessions are Drawbar's to delete, because Drawbar wrote them.
+type SessionRemover interface {
+	// RemoveSession deletes a session for good. The error is SESSION_NOT_FOUND if there is none, and INVALID_STATE_TRANSITION if a run
+	// goes on with it.
+	RemoveSession(h Host, id string) error
+}
+
 // StateKeeper is an agent whose sessions Drawbar keeps itself, in its state directory.
 type StateKeeper interface {
 	// KeepIn returns the agent with this state directory, an absolute path, in place of that of the environment it was made in. A request

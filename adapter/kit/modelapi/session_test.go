@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gofrs/flock"
+
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/adaptertest"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi"
 	"github.com/drawbar/drawbar/adapter/kit/modelapi/modelapitest"
@@ -428,4 +431,39 @@ func TestUnkept(t *testing.T) {
 func FuzzSessions(f *testing.F) {
 	adaptertest.FuzzSessions(f, adaptertest.SessionSubject{Store: store(), Home: "testdata/home", Variable: "DRAWBAR_STATE_DIR", Below: ".local/state/drawbar"},
 		".local/state/drawbar/sessions/fake/x.jsonl", "x")
+}
+
+// TestRemoveSession: a session is deleted once, and not while a run goes on with it; what is no session of the agent's is not.
+func TestRemoveSession(t *testing.T) {
+	t.Parallel()
+	k := newTalker(t)
+	res, _ := k.run(plainRun, "remember")
+	if runtime.GOOS != "linux" {
+		t.Skip("the state directory of this test is that of Linux")
+	}
+	h := adapter.Host{Home: k.home, Platform: runtime.GOOS, Getenv: func(string) string { return "" }}
+	if root := store().SessionRoots(h); len(k.files()) != 1 || filepath.Dir(k.files()[0]) != root[0] {
+		t.Fatalf("%v in %v", k.files(), root)
+	}
+	lock := flock.New(k.files()[0])
+	if ok, err := lock.TryLock(); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if err := store().RemoveSession(h, res.SessionID); execution.CodeOf(err) != execution.CodeInvalidStateTransition || len(k.files()) != 1 {
+		t.Errorf("a session of a live run: %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"../" + res.SessionID, "x", ""} {
+		if err := store().RemoveSession(h, id); execution.CodeOf(err) != execution.CodeSessionNotFound {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	if err := store().RemoveSession(h, res.SessionID); err != nil || len(k.files()) != 0 {
+		t.Errorf("%v, left %v", err, k.files())
+	}
+	if err := store().RemoveSession(h, res.SessionID); execution.CodeOf(err) != execution.CodeSessionNotFound {
+		t.Errorf("once more: %v", err)
+	}
 }

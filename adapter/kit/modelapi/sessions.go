@@ -3,7 +3,10 @@ package modelapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,8 +19,9 @@ import (
 )
 
 var (
-	_ adapter.SessionStore = Sessions{}
-	_ adapter.UsageLog     = Sessions{}
+	_ adapter.SessionStore   = Sessions{}
+	_ adapter.SessionRemover = Sessions{}
+	_ adapter.UsageLog       = Sessions{}
 )
 
 // Sessions are the sessions of an agent over a model API, which Drawbar keeps itself; see session.
@@ -47,6 +51,33 @@ func SessionsOf(agent string) Sessions {
 			return &decoder{b: b, c: c, read: map[int]int{}}
 		},
 	})}
+}
+
+// RemoveSession implements adapter.SessionRemover.
+func (s Sessions) RemoveSession(h adapter.Host, id string) error {
+	missing := execution.Errorf(execution.CodeSessionNotFound, "%s has no session %.100s", s.agent, id).WithHint("drawbar sessions list --agent %s", s.agent)
+	roots := rootsOf(s.agent, h)
+	if len(roots) == 0 || !sessionID().MatchString(id) {
+		return missing
+	}
+	path := filepath.Join(roots[0], id+sessionSuffix)
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missing
+	}
+	if err == nil {
+		held := &session{file: file}
+		defer held.close()
+		if err := held.hold(path); err != nil {
+			return execution.Errorf(execution.CodeInvalidStateTransition, "session %s: %w", id, err).WithHint("drawbar ps, then: drawbar stop RUN")
+		}
+		_ = file.Close() // Windows removes no open file
+		err = os.Remove(path)
+	}
+	if err != nil {
+		return execution.Errorf(execution.CodeConfig, "delete session %s: %w", id, err)
+	}
+	return nil
 }
 
 func rootsOf(agent string, h adapter.Host) []string {

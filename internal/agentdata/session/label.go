@@ -14,6 +14,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
@@ -183,6 +184,24 @@ func (s *Store) Archive(ctx context.Context, unified string, archived bool) erro
 		l[unified] = one
 		return nil
 	})
+}
+
+// Remove deletes a session, by its unified id, for good, with its name and tags. Only those that Drawbar wrote can be.
+func (s *Store) Remove(ctx context.Context, unified string) error {
+	agent, id, _ := execution.SplitSession(unified)
+	src, err := s.source(agent)
+	if err != nil {
+		return err
+	}
+	r, ok := src.Store.(adapter.SessionRemover)
+	if !ok {
+		return execution.Errorf(execution.CodeCapability, "session %s is a file of %s, which Drawbar does not delete", unified, src.Agent).
+			WithHint("delete it with the agent's own program, or leave it out of lists: drawbar sessions archive %s", unified)
+	}
+	if err := r.RemoveSession(s.opts.Host, id); err != nil {
+		return err
+	}
+	return s.changeLabels(ctx, func(l labels) error { delete(l, unified); return nil })
 }
 
 // described returns the labels, with the tags of runs. Labels that cannot be read are left out of it.

@@ -107,6 +107,42 @@ func archive(app *cli.App) *cobra.Command {
 	return cmd
 }
 
+func remove(app *cli.App) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete SESSION...", Short: "Delete sessions of model APIs and of Drawbar's own agent for good",
+		Long: "Delete sessions of model APIs and of Drawbar's own agent for good. Sessions of other agents are their files: their own programs delete " +
+			"them.",
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var ids []string
+			s, err := open(app)
+			for _, id := range args {
+				var one history.Summary
+				if err == nil {
+					one, err = s.Find(cmd.Context(), id)
+				}
+				ids = append(ids, one.UnifiedID)
+			}
+			if err != nil {
+				return err
+			}
+			show := func() { app.Notef("%s", cli.Printable(strings.Join(ids, "\n"))) }
+			if err := app.Confirm(cmd.Context(), yes, "Delete "+cli.Number(len(ids), "session", "sessions")+" for good?", cmd.CommandPath()+" SESSION", show); err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if err := s.Remove(cmd.Context(), id); err != nil {
+					return err
+				}
+			}
+			return app.Answer(map[string]any{"deleted": ids}, func() { app.Printf("deleted %s\n", cli.Printable(strings.Join(ids, ", "))) })
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "delete without asking")
+	return cmd
+}
+
 // find returns the session that is named on the command line.
 func find(cmd *cobra.Command, app *cli.App, id string) (s *drawbar.Sessions, one history.Summary, err error) {
 	if s, err = open(app); err == nil {

@@ -21,7 +21,7 @@ func New(app *cli.App) *cobra.Command {
 		Example: "  drawbar sessions list --since 7d\n  drawbar sessions search \"the flaky test\"\n  drawbar run claude --session claude:ID \"go on\"",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(list(app), show(app), search(app), export(app), diff(app), watch(app), name(app), tag(app), archive(app), sessionscost.New(app))
+	cmd.AddCommand(list(app), show(app), search(app), export(app), diff(app), watch(app), name(app), tag(app), archive(app), remove(app), sessionscost.New(app))
 	return cmd
 }
 
