@@ -40,7 +40,7 @@ func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "batch FILE [AGENT]", Short: "Run many prompts of a file, several at once",
 		Long: `Run the prompts of a file of JSON lines. A line is an object with prompt, and at will id, systemPrompt, agent, cwd, model and every
-other option of a run by its name in JSON; what a line leaves out comes from the command line and the configuration. Without an id, an
+other option of a run but the profile by its name in JSON; what a line leaves out comes from the command line and the configuration. Without an id, an
 item has the number of its line.
 
 Each item has one result, a line of JSON in FILE.results.jsonl (--results), in the order in which they end. The same command again does

@@ -187,9 +187,9 @@ func parse(text []byte) (line, error) {
 	if strings.TrimSpace(l.prompt) == "" {
 		return l, errors.New("it has no prompt")
 	}
-	for _, name := range []string{"runId", "interactive", "nonInteractive"} {
+	for _, name := range []string{"runId", "interactive", "nonInteractive", "profile"} {
 		if _, is := l.options[name]; is {
-			return l, fmt.Errorf("%s is not for a batch to state", name)
+			return l, fmt.Errorf("%s is not for an item to state", name)
 		}
 	}
 	return l, nil
