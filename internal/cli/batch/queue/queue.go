@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"maps"
 	"time"
 )
 
@@ -123,7 +124,7 @@ func (r *runner) work(ctx context.Context) error {
 			return failed
 		}
 		var cancelled <-chan struct{}
-		if stop == "" {
+		if ctx.Err() == nil {
 			cancelled = ctx.Done()
 		}
 		wake, off := r.wake()
@@ -157,10 +158,11 @@ func (r *runner) stop(ctx context.Context) Stop {
 // start starts the first items that may run.
 func (r *runner) start(ctx context.Context, done chan<- ended) {
 	now := time.Now()
+	maps.DeleteFunc(r.paused, func(_ string, until time.Time) bool { return !now.Before(until) })
 	for n := 0; n < len(r.waiting) && r.busy < r.Jobs; {
 		i := r.waiting[n]
 		item := r.items[i]
-		if now.Before(r.paused[item.Agent]) || item.Alone && r.running[item.Agent] > 0 {
+		if _, waits := r.paused[item.Agent]; waits || item.Alone && r.running[item.Agent] > 0 {
 			n++
 			continue
 		}
@@ -180,7 +182,7 @@ func (r *runner) start(ctx context.Context, done chan<- ended) {
 func (r *runner) wake() (<-chan time.Time, func()) {
 	var next time.Time
 	for _, i := range r.waiting {
-		if until := r.paused[r.items[i].Agent]; !until.IsZero() && (next.IsZero() || until.Before(next)) && time.Now().Before(until) {
+		if until := r.paused[r.items[i].Agent]; !until.IsZero() && (next.IsZero() || until.Before(next)) {
 			next = until
 		}
 	}

@@ -186,6 +186,23 @@ func TestStopped(t *testing.T) {
 	})
 }
 
+// TestSlowEnd: a batch that was stopped waits for its last item without turning in circles, which would keep the time from passing here.
+func TestSlowEnd(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "r")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		sum, err := Run(ctx, list(1, "a"), Options{Jobs: 2, Results: open(t, path), Run: func(context.Context, Item, int) (Result, *Limit) {
+			time.Sleep(time.Minute)
+			return Result{Status: execution.StatusFailed}, nil
+		}})
+		if err != nil || sum != (Summary{Stop: Stopped, Items: 1, Left: 1}) {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	})
+}
+
 // TestUnwritten: a result that cannot be written ends the batch, and its item is left.
 func TestUnwritten(t *testing.T) {
 	t.Parallel()
