@@ -433,7 +433,7 @@ func FuzzSessions(f *testing.F) {
 		".local/state/drawbar/sessions/fake/x.jsonl", "x")
 }
 
-// TestRemoveSession: a session is deleted once, and not while a run goes on with it; what is no session of the agent's is not.
+// TestRemoveSession: a session is deleted once, but not while a run continues it. An unknown id deletes nothing.
 func TestRemoveSession(t *testing.T) {
 	t.Parallel()
 	k := newTalker(t)

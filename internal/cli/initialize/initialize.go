@@ -49,9 +49,10 @@ type options struct {
 func New(app *cli.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use: "init", Short: "Look at what is here, and propose a default agent, an approval mode and a budget",
-		Long: `Look for agents and logins on this machine, and propose what your configuration does not have yet: the agent of runs that name none, the
-approval mode, a budget for each run (--budget). Nothing is written before a yes, and nothing that is set is changed, unless a flag says so.`,
+		Use: "init", Short: "Look at what is here, and propose a default agent",
+		Long: `Look for agents and logins on this machine, and propose the agent of runs that name none, if your configuration does not have
+one. --approve and --budget add an approval mode and a budget for each run. Nothing is written before a yes, and nothing that is set is
+changed, unless a flag says so.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd, app) },
 	}
@@ -139,7 +140,6 @@ func (o *options) propose(app *cli.App, dir string, agents []found) ([]value, er
 	if err != nil {
 		return nil, err
 	}
-	have := cfg.Stated("")
 	switch {
 	case o.agent != "":
 		e, err := app.Agent(o.agent)
@@ -153,8 +153,9 @@ func (o *options) propose(app *cli.App, dir string, agents []found) ([]value, er
 		return nil, execution.Errorf(execution.CodeAgentNotInstalled, "no agent is installed, and no key of a model API is set").
 			WithHint("drawbar agents install claude, set ANTHROPIC_API_KEY for Drawbar's own agent, or watch one without: drawbar demo")
 	}
-	if o.approve != "" || have["approvalMode"] == nil {
-		list = append(list, value{"approvalMode", cmp.Or(o.approve, string(execution.ApprovalPrompt)), "what a call does that needs permission"})
+	// The usual mode, prompt, is not written: agents that ask nothing refuse it when it is stated.
+	if o.approve != "" {
+		list = append(list, value{"approvalMode", o.approve, "what a call does that needs permission"})
 	}
 	if o.budget > 0 {
 		list = append(list, value{"maxBudgetUsd", o.budget, "the most that a run may cost, in dollars"})
@@ -183,7 +184,7 @@ func (p *proposal) show(app *cli.App) {
 		app.Notef("proposed  %s = %v   (%s)", v.Key, v.Value, v.Why)
 	}
 	if len(p.Values) == 0 {
-		app.Notef("%s has a default agent and an approval mode; drawbar config show lists it", p.File)
+		app.Notef("%s has a default agent; drawbar config show lists it", p.File)
 	}
 	app.Notef("%s", fmt.Sprintf("shell     %s", p.Completion))
 }

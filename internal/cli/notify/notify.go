@@ -18,7 +18,7 @@ import (
 	"github.com/drawbar/drawbar/transport/httpcall"
 )
 
-// Notice is what is told: the standard input of a command, and the body that a webhook gets.
+// Notice is one notification. A command gets it as JSON on standard input, a webhook as the body of a POST request.
 type Notice struct {
 	Event     string           `json:"event"` // waiting, failed, finished or budget
 	RunID     execution.RunID  `json:"runId"`

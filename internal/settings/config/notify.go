@@ -9,7 +9,7 @@ import (
 
 // Notify is who is told of a run, how, and about what. The zero value tells nobody.
 type Notify struct {
-	On      []string `json:"on,omitempty" jsonschema:"what is told: waiting, failed, finished, budget; default all"`
+	On      []string `json:"on,omitempty" jsonschema:"events to notify about: waiting, failed, finished, budget; default all"`
 	AfterMs *int64   `json:"after,omitempty" jsonschema:"shortest wait of a question and shortest run that are told, in milliseconds; default 10000"`
 	Bell    bool     `json:"bell,omitempty" jsonschema:"ring the terminal's bell"`
 	Desktop bool     `json:"desktop,omitempty" jsonschema:"show a notification on the desktop, with notify-send or osascript"`

@@ -87,7 +87,8 @@ func Open(path string) (_ *Results, err error) {
 // begins is how the line of a result begins.
 const begins = `{"id":"`
 
-// read reads what is in the file. A line at its end that was not written whole is dropped; what is no line of ours is left alone.
+// read reads what is in the file. An unfinished line at the end is dropped. Any other line that is not a result is an error, and the
+// file stays unchanged.
 func (r *Results) read() error {
 	text, err := io.ReadAll(io.LimitReader(r.file, maxResults+1))
 	if err != nil {
