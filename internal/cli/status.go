@@ -111,6 +111,16 @@ func (s *StatusLine) Hold(held bool) {
 	s.mu.Unlock()
 }
 
+// Say sets what is shown of the current step.
+func (s *StatusLine) Say(what string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.doing = what
+	s.mu.Unlock()
+}
+
 // Event updates the line.
 func (s *StatusLine) Event(e execution.Event) {
 	if s == nil {

@@ -84,11 +84,10 @@ func (m Manager) Open(ctx context.Context, dir, name string) (t Tree, where stri
 	if err := CheckName(name); err != nil {
 		return t, "", nil, err
 	}
-	top, err := git(ctx, dir, "rev-parse", "--show-toplevel")
+	top, err := top(ctx, dir)
 	if err != nil {
-		return t, "", nil, execution.Errorf(execution.CodeValidation, "a worktree needs a git repository: %w", err).WithHint("git init, and a first commit")
+		return t, "", nil, err
 	}
-	top = filepath.FromSlash(top)
 	prefix, err := git(ctx, dir, "rev-parse", "--show-prefix")
 	if err != nil {
 		return t, "", nil, err
@@ -199,15 +198,22 @@ var errTaken = errors.New("taken")
 
 // take takes the lease of a worktree; it ends with the process.
 func take(path string) (release func(), err error) {
-	lock := flock.New(path, flock.SetPermissions(0o600))
-	ok, err := lock.TryLock()
-	if err != nil {
-		return nil, execution.Errorf(execution.CodeConfig, "lease a worktree: %w", err)
+	for {
+		lock := flock.New(path, flock.SetPermissions(0o600))
+		ok, err := lock.TryLock()
+		if err != nil {
+			return nil, execution.Errorf(execution.CodeConfig, "lease a worktree: %w", err)
+		}
+		if !ok {
+			return nil, errTaken
+		}
+		mine, err := lock.Stat()
+		now, errNow := os.Stat(path)
+		if err == nil && errNow == nil && os.SameFile(mine, now) {
+			return func() { _ = lock.Close() }, nil
+		}
+		_ = lock.Close() // Remove took the file away between its opening and the lock
 	}
-	if !ok {
-		return nil, errTaken
-	}
-	return func() { _ = lock.Close() }, nil
 }
 
 // List returns all worktrees and how they stand, newest first. Faults are of records that cannot be read.
@@ -224,6 +230,39 @@ func (m Manager) List(ctx context.Context) (list []Tree, faults []error) {
 	}
 	slices.SortStableFunc(list, func(a, b Tree) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	return list, faults
+}
+
+// Of returns the worktrees that a path is in: one, or none.
+func (m Manager) Of(path string) (list []Tree) {
+	files, _ := filepath.Glob(filepath.Join(m.Dir, "*", "*"+record)) // the pattern is valid
+	for _, file := range files {
+		t, err := read(file)
+		if err != nil {
+			continue // List reports it
+		}
+		if rel, err := filepath.Rel(t.Path, path); err == nil && filepath.IsLocal(rel) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Group is how the names of the worktrees of a race begin.
+func Group(id string) string { return "race-" + id + "-" }
+
+// With returns a worktree and those of its group.
+func (m Manager) With(t Tree) (list []Tree) {
+	parts := strings.SplitN(t.Name, "-", 3)
+	if len(parts) < 3 || !strings.HasPrefix(t.Name, Group(parts[1])) {
+		return []Tree{t}
+	}
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(t.file), Group(parts[1])+"*"+record)) // the pattern is valid
+	for _, file := range files {
+		if other, err := read(file); err == nil { // List reports an error
+			list = append(list, other)
+		}
+	}
+	return list
 }
 
 // Find returns the worktree with a name.
@@ -269,14 +308,9 @@ func (t *Tree) judge(ctx context.Context) {
 		return
 	}
 	if !missing {
-		out, err := git(ctx, at, "status", "--porcelain", "-z", "--untracked-files=normal")
-		if err != nil {
+		var err error
+		if t.Changes, err = changes(ctx, at, "normal"); err != nil {
 			return
-		}
-		for item := range strings.SplitSeq(out, "\x00") {
-			if len(item) > 3 {
-				t.Changes = append(t.Changes, item[3:])
-			}
 		}
 	}
 	tips := []string{"refs/heads/" + t.Branch}
@@ -344,7 +378,9 @@ func (m Manager) Remove(ctx context.Context, t Tree, force bool) (Removed, error
 	r.judge(ctx)
 	switch {
 	case r.State == Partial:
-		return r, t.discard(ctx)
+		err := t.discard(ctx)
+		t.forget()
+		return r, err
 	case r.State == Live:
 		return r, execution.Errorf(execution.CodeConfigLock, "a process works in the worktree %s: %s", t.Name, t.Path).WithHint("end it first")
 	case r.State == Dirty && !force:
@@ -374,8 +410,14 @@ func (m Manager) Remove(ctx context.Context, t Tree, force bool) (Removed, error
 	if err := os.Remove(t.file); err != nil {
 		return r, execution.Errorf(execution.CodeConfig, "remove a worktree: %w", err)
 	}
-	_ = os.Remove(filepath.Dir(t.file)) // if it was the last one of its repository; its lease remains otherwise
+	t.forget()
 	return r, nil
+}
+
+// forget removes the lease of a worktree that is gone, which the caller has, and the directory of the repository after its last one.
+func (t *Tree) forget() {
+	_ = os.Remove(strings.TrimSuffix(t.file, record) + lease) // fails where an open file stays
+	_ = os.Remove(filepath.Dir(t.file))
 }
 
 // dropBranch removes the branch if nothing is lost with it, and only at the commit that was looked at.

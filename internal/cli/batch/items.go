@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/exactjson"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -123,7 +122,7 @@ func (r *reader) item(n int, text []byte) (queue.Item, error) {
 	}
 	req.Run.NonInteractive = true
 	req.Run.Tags = append(slices.Clip(req.Run.Tags), "batch")
-	if err := r.possible(req); err != nil {
+	if err := r.app.Possible(req); err != nil {
 		return queue.Item{}, err
 	}
 	sum := sha256.Sum256(text)
@@ -145,24 +144,6 @@ func (r *reader) options(dir, agent string, stated config.Options) (execution.Ru
 		r.known[key] = o
 	}
 	return o, err
-}
-
-// possible reports what keeps an agent from running a request.
-func (r *reader) possible(req execution.Request) error {
-	client, err := r.app.Client()
-	if err != nil {
-		return err
-	}
-	n, err := client.Negotiate(req, drawbar.RunOptions{})
-	if err != nil {
-		return err
-	}
-	for _, why := range n.Reasons {
-		if why.Severity == execution.SeverityBlocking {
-			return errors.New(why.Message)
-		}
-	}
-	return nil
 }
 
 // parse reads a line: id, prompt, systemPrompt and the options of a run by their names in JSON.

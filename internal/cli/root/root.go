@@ -16,6 +16,7 @@ import (
 
 	"github.com/drawbar/drawbar/internal/base/near"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/adopt"
 	"github.com/drawbar/drawbar/internal/cli/agents"
 	"github.com/drawbar/drawbar/internal/cli/answer"
 	"github.com/drawbar/drawbar/internal/cli/attach"
@@ -114,7 +115,9 @@ var entries = []entry{
 	{name: "answer", group: "run", make: answer.New},
 	{name: "wait", group: "run", short: "Wait until runs end; exits with the code of the first that did not complete", make: wait.New},
 	{name: "stop", group: "run", short: "Stop runs and everything they started", make: stop.New},
-	{name: "worktrees", group: "run", short: "List and remove the git worktrees of runs (run --worktree)", make: worktrees.New},
+	{name: "worktrees", group: "run", short: "List and remove the git worktrees of runs; to have their work: adopt, merge", make: worktrees.New},
+	{name: "adopt", group: "run", make: adopt.New},
+	{name: "merge", group: "run", make: adopt.Merge},
 	{name: "govern", alias: "gov", group: "govern", short: "Govern agents in a repository: phases, gates, approvals and a record", make: govern.New},
 	{name: "trust", group: "govern", short: "Show what a project would run on this machine, and trust it", make: trust.New},
 	{name: "agents", group: "agents", short: "List agents, show their capabilities, install and remove them", make: agents.New},

@@ -36,6 +36,7 @@ type options struct {
 	answer      answer
 	record      string
 	replay      string
+	racing      raceFlags
 }
 
 // New returns the command.
@@ -92,11 +93,21 @@ record of runs.`,
 	o.answer.register(cmd)
 	cmd.Flags().StringVar(&o.record, "record", "", "file to add the run to, for --replay")
 	cmd.Flags().StringVar(&o.replay, "replay", "", "file of a recorded run to repeat in place of the agent")
+	o.racing.register(cmd)
 	cli.TrustFlag(cmd, &o.trust)
 	return cmd
 }
 
 func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
+	if err := o.racing.validate(cmd); err != nil {
+		return err
+	}
+	if o.hookTimeout < time.Millisecond {
+		return cli.Usage("--hook-timeout %s is out of range", o.hookTimeout).WithHint("a duration such as 30s or 5m")
+	}
+	if cmd.Flags().Changed("race") {
+		return o.race(cmd, app, args)
+	}
 	if err := o.checkRecordings(cmd); err != nil {
 		return err
 	}
@@ -162,9 +173,6 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	req.Run.Interactive = o.interactive
 	if err := o.askNobody(cmd, &req); err != nil {
 		return err
-	}
-	if o.hookTimeout < time.Millisecond {
-		return cli.Usage("--hook-timeout %s is out of range", o.hookTimeout).WithHint("a duration such as 30s or 5m")
 	}
 	opts := drawbar.RunOptions{Fallback: o.flags.Fallback}
 	wait, err := addHooks(cmd.Context(), app, entry, req.Run.Cwd, o.hooks, o.hookTimeout, o.trust, &opts)

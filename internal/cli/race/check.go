@@ -1,0 +1,216 @@
+package race
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/lookpath"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/worktree"
+	"github.com/drawbar/drawbar/transport/process"
+)
+
+// Check is the command that says whether a work is good: exit code 0 means it is.
+type Check struct {
+	Command string        // a line for the platform's shell
+	Hidden  string        // directory whose files are put over those of the checkout; empty for none
+	Protect []string      // patterns of files that are as in the base, as are those that the command names; see Protected
+	Limit   time.Duration // on its time
+}
+
+// Protected are the files that decide what a check means, which a racer may not change for its own check: tests, and what says how they
+// are run. A pattern without a slash matches a file's name, others match the path from the top of the repository.
+var Protected = []string{
+	"*_test.go", "*_test.py", "test_*.py", "conftest.py", "*.test.*", "*.spec.*", "*_spec.rb", "*Test.java", "*Tests.java", "*Test.kt", "*Tests.cs",
+	"**/test/**", "**/tests/**", "**/testdata/**", "**/__tests__/**", "**/spec/**",
+	"Makefile", "makefile", "GNUmakefile", "*.mk", "justfile", "Justfile", "Taskfile.yml", "Taskfile.yaml", "Rakefile", "noxfile.py", "tox.ini", "pytest.ini",
+	"jest.config.*", "vitest.config.*", "vite.config.*", "playwright.config.*", "karma.conf.*", ".mocharc*", "phpunit.xml*", "codecov.yml",
+	".github/**", ".gitlab-ci.yml", ".gitattributes",
+}
+
+// The exit codes of a shell that could not start a command.
+const (
+	notExecutable = 126
+	notFound      = 127
+)
+
+// Verdict is what a check said.
+type Verdict struct {
+	ExitCode   int      `json:"exitCode"` // -1 if a signal ended it
+	TimedOut   bool     `json:"timedOut,omitempty"`
+	DurationMs int64    `json:"durationMs"`
+	Output     string   `json:"output"`             // its end
+	Restored   []string `json:"restored,omitempty"` // protected files that the racer changed; the check had those of the base
+}
+
+// Last is the last line that a check printed.
+func (v Verdict) Last() string {
+	if v.TimedOut {
+		return "the check took too long"
+	}
+	text := strings.TrimSpace(v.Output)
+	return cli.OneLine(text[strings.LastIndexByte(text, '\n')+1:], 100)
+}
+
+// CheckPatterns refuses patterns that cannot be read.
+func CheckPatterns(patterns []string) error {
+	for _, p := range patterns {
+		if p == "" || !doublestar.ValidatePattern(p) {
+			return cli.Usage("--protect %q is not a pattern of files", p).WithHint("--protect 'tests/**' --protect Makefile")
+		}
+	}
+	return nil
+}
+
+// protects reports whether a file is as in the base. In file systems that fold case, so do patterns: a racer does not get past one by it.
+func (c Check) protects(file string) bool {
+	for _, p := range c.Protect {
+		on := file
+		if !strings.Contains(p, "/") {
+			on = path.Base(file)
+		}
+		if ok, _ := doublestar.Match(strings.ToLower(p), strings.ToLower(on)); ok { // the pattern is valid
+			return true
+		}
+	}
+	return len(c.Protect) > 0 && c.names(file)
+}
+
+// names reports whether the command names a file: ./check.sh, scripts/check.
+func (c Check) names(file string) bool {
+	for _, word := range strings.Fields(c.Command) {
+		if path.Clean(strings.Trim(word, `'"();&|`)) == file {
+			return true
+		}
+	}
+	return false
+}
+
+// hide puts the hidden files over those of a checkout. A link in the checkout does not lead them elsewhere.
+func (c Check) hide(dir string) (err error) {
+	if c.Hidden == "" {
+		return nil
+	}
+	failed := func(err error) error {
+		return execution.Errorf(execution.CodeConfig, "put the files of --hidden into the checkout: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return failed(err)
+	}
+	defer func() { _ = root.Close() }() // nothing was written to it
+	err = filepath.WalkDir(c.Hidden, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to, err := filepath.Rel(c.Hidden, file)
+		if err != nil || to == "." {
+			return err
+		}
+		if there, err := root.Lstat(to); err == nil && (!d.IsDir() || !there.IsDir()) {
+			if err := root.RemoveAll(to); err != nil {
+				return err
+			}
+		}
+		if d.IsDir() {
+			return root.MkdirAll(to, 0o755)
+		}
+		return copyInto(root, to, file)
+	})
+	if err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+func copyInto(root *os.Root, to, file string) error {
+	info, err := os.Stat(file) // what a link leads to
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o200)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// In runs the check in a clean checkout of a commit, in a directory of it. name is that of the checkout.
+func (c Check) In(ctx context.Context, m worktree.Manager, repository, name, commit, sub string) (v Verdict, err error) {
+	dir, remove, err := m.Checkout(ctx, repository, name, commit)
+	if err != nil {
+		return v, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	if err := c.hide(dir); err != nil {
+		return v, err
+	}
+	at := filepath.Join(dir, sub)
+	if err := os.MkdirAll(at, 0o755); err != nil { // a directory without files is in no commit
+		return v, execution.Errorf(execution.CodeConfig, "run the check: %w", err)
+	}
+	return c.run(ctx, at)
+}
+
+// kept is how much of a check's output is kept.
+const kept = 8 << 10
+
+// run runs the check in a directory, with everything that it starts, to its end.
+func (c Check) run(ctx context.Context, dir string) (v Verdict, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Limit)
+	defer cancel()
+	shell := lookpath.Shell(c.Command)
+	env := worktree.Environ()
+	program, err := lookpath.In(env, dir, shell[0])
+	if err != nil {
+		return v, execution.Errorf(execution.CodeConfig, "run the check: %w", err)
+	}
+	p, err := process.Start(ctx, process.Spec{Path: program, Args: shell[1:], Dir: dir, Env: env, Merge: true, Grace: time.Second})
+	if err != nil {
+		return v, execution.Errorf(execution.CodeConfig, "run the check: %w", err)
+	}
+	var tail bytes.Buffer
+	for {
+		lines, err := p.Next(context.WithoutCancel(ctx))
+		for _, l := range lines {
+			if tail.Len() > 2*kept {
+				tail.Next(tail.Len() - kept)
+			}
+			tail.Write(l.Data[max(0, len(l.Data)-kept):])
+			tail.WriteByte('\n')
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				p.Stop(0)
+			}
+			break
+		}
+	}
+	exit := p.Wait()
+	v = Verdict{ExitCode: exit.Code, DurationMs: exit.Duration.Milliseconds(), TimedOut: errors.Is(ctx.Err(), context.DeadlineExceeded),
+		Output: string(tail.Bytes()[max(0, tail.Len()-kept):])}
+	if v.TimedOut {
+		return v, nil
+	}
+	return v, context.Cause(ctx)
+}
