@@ -53,7 +53,7 @@ func onTerminalIn(t *testing.T, dir string, env []string, columns uint16, typed,
 		t.Fatal(err)
 	}
 	s := &screen{cmd: exec.Command(filepath.Join(dir, "bin", "drawbar"), args...)}
-	s.cmd.Dir, s.cmd.Env = filepath.Join(dir, "work"), append(env, "TERM=xterm")
+	s.cmd.Dir, s.cmd.Env = filepath.Join(dir, "work"), append([]string{"TERM=xterm"}, env...)
 	s.Screen = ptytest.Start(t, s.cmd, columns, typed)
 	return s
 }
@@ -429,6 +429,75 @@ func TestStatusLineFits(t *testing.T) {
 	}
 }
 
+// prompt is that of a line that is edited.
+const prompt = "\x1b[?2004h> "
+
+// The line of a conversation can be edited, repeated, completed and begun anew; a message may have many lines.
+func TestLineEditing(t *testing.T) {
+	t.Parallel()
+	for _, columns := range []uint16{40, 80} {
+		dir := t.TempDir()
+		env := append(stage(t, dir), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
+		s := onTerminalIn(t, dir, env, columns, "", `{"turns":[{"match":{"contains":"hello"},"text":"HELLO"},{"match":{"contains":"again"},"text":"AGAIN"},
+			{"match":{"contains":"word two"},"text":"WORD"},{"match":{"contains":"line a\nline b\nline c"},"text":"PASTED"},{"match":{"contains":"first\nsecond\nthird"},"text":"LINES","repeat":true},
+			{"match":{"contains":"sk-ant-"},"text":"SECRET"},{"text":"UNEXPECTED","repeat":true}]}`, "run", "claude")
+		at := s.Await(0, prompt)
+		ask := func(keys, answer string) {
+			t.Helper()
+			s.Type(keys)
+			at = s.Await(s.Await(at, answer), prompt)
+		}
+		ask("helo\x1b[Dl\r", "HELLO")
+		ask("ain\x01ag\r", "AGAIN")
+		s.Type("junk that is not sent")
+		s.Type("\x03")
+		at = s.Await(at, "press Ctrl-C again to quit")
+		ask("word one\x17two\r", "WORD")
+		ask("\x1b[200~line a\rline b\rli\x1b[201~ne c\r", "PASTED")
+		ask("first\\\rsecond\x1b\rthird\r", "LINES")
+		ask("\x1b[A\r", "LINES")
+		ask("key sk-ant-api03-"+strings.Repeat("Ab1-", 20)+"\r", "SECRET")
+		ask("/co\t\r", "so far; ")
+		ask("/model\r", "  another model: /quit, then: drawbar run claude/MODEL --session claude:")
+		ask("/sessions\r", "no sessions\r\n")
+		s.Type("\x03")
+		at = s.Await(at, "press Ctrl-C again to quit")
+		s.Type("\x03")
+		if code := s.Exit(); code != 0 || strings.Contains(s.Shown(), "UNEXPECTED") || !strings.HasSuffix(strings.TrimRight(s.Shown()[:strings.LastIndex(s.Shown(), "claude ·")], "\r\n"), "\x1b[?2004l") {
+			t.Errorf("%d columns: exit code %d\n%q", columns, code, s.Shown())
+		}
+		file := filepath.Join(dir, "state", "drawbar", "conversation-history.jsonl")
+		b, err := os.ReadFile(file)
+		info, _ := os.Stat(file)
+		if want := "\"hello\"\n\"again\"\n\"word two\"\n\"line a\\nline b\\nline c\"\n\"first\\nsecond\\nthird\"\n\"/cost \"\n\"/model\"\n\"/sessions\"\n"; err != nil || string(b) != want || info.Mode().Perm() != 0o600 {
+			t.Errorf("the history, %v %v:\n%s", info.Mode(), err, b)
+		}
+		// The next conversation has it, and Ctrl-D leaves.
+		s = onTerminalIn(t, dir, env, columns, "", `{"turns":[{"match":{"contains":"word two"},"text":"WORD"}]}`, "run", "claude")
+		at = s.Await(0, prompt)
+		s.Type(strings.Repeat("\x1b[A", 6) + "\r")
+		at = s.Await(s.Await(at, "WORD"), prompt)
+		s.Type("\x04")
+		if code := s.Exit(); code != 0 {
+			t.Errorf("exit code %d\n%q", code, s.Shown())
+		}
+	}
+}
+
+// Without escape sequences, lines are read as they come.
+func TestDumbTerminal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := onTerminalIn(t, dir, append(stage(t, dir), "TERM=dumb"), 80, "", `{"turns":[{"text":"First answer."}]}`, "run", "claude")
+	s.Await(0, "Ctrl-C twice leaves.\r\n> ")
+	s.Type("one\n")
+	s.Await(s.Await(0, "First answer."), "> ")
+	s.Type("/quit\n")
+	if code := s.Exit(); code != 0 || strings.Contains(s.Shown(), "\x1b[?2004") {
+		t.Errorf("exit code %d:\n%q", code, s.Shown())
+	}
+}
+
 // Ctrl-C in a conversation interrupts the turn; the conversation goes on until it is left.
 func TestInterruptKeepsTheConversation(t *testing.T) {
 	t.Parallel()
@@ -440,7 +509,8 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 		t.Errorf("nothing says that the turn was interrupted:\n%q", text)
 	}
 	s.Type("again\n")
-	text = s.await(len(text), "hi there\r\n> ")
+	s.Await(len(text), "hi there\r\n")
+	text = s.await(len(text), prompt)
 	s.Type("\x03")
 	s.await(len(text), "press Ctrl-C again to quit")
 	s.Type("\x03")
@@ -453,7 +523,7 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 func TestConversationWithoutAPrompt(t *testing.T) {
 	t.Parallel()
 	s := onTerminal(t, 100, `{"turns":[{"text":"First answer."},{"text":"Second answer."}]}`, "run", "claude")
-	at := s.Await(0, "A conversation with Claude Code: a line is a message, /help lists commands, Ctrl-C twice leaves.\r\n> ")
+	at := s.Await(0, "A conversation with Claude Code: a line is a message, /help lists commands, Ctrl-C twice leaves.\r\n"+prompt)
 	s.Type("one\n")
 	at = s.Await(at, "First answer.")
 	at = s.Await(at, "> ")

@@ -48,6 +48,7 @@ type App struct {
 	client *drawbar.Client
 	err    error
 	stdin  lineReader
+	editor *lineEditor // of a conversation on a terminal
 
 	closing  sync.Once
 	closeErr error
@@ -228,7 +229,7 @@ func (a *App) Fail(err error) {
 
 // IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
+	f, ok := fileOf(stream)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

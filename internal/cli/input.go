@@ -2,9 +2,12 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +27,45 @@ type lineReader struct {
 type typed struct {
 	text string
 	at   time.Time
+	end  bool // the person left
+}
+
+// maxTypedLine bounds a line.
+const maxTypedLine = 1 << 20
+
+// pump reads lines, and gives keys to the editor while a line is edited.
+func (a *App) pump() error {
+	var line []byte
+	say := func() {
+		a.stdin.lines <- typed{text: string(bytes.TrimSuffix(line, []byte{'\r'})), at: time.Now()}
+		line = line[:0]
+	}
+	buf := make([]byte, 4096)
+	for {
+		n, err := a.In.Read(buf)
+		for rest := buf[:n]; len(rest) > 0; {
+			if a.editor.editing() { // line is what was typed between two edits
+				rest, line = a.editor.feed(slices.Concat(line, rest)), line[:0]
+				continue
+			}
+			part, after, ended := bytes.Cut(rest, []byte{'\n'})
+			if line, rest = append(line, part...), after; ended {
+				say()
+			} else if len(line) > maxTypedLine {
+				return bufio.ErrTooLong
+			}
+		}
+		switch {
+		case err == nil:
+			continue
+		case len(line) > 0:
+			say()
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return err
+	}
 }
 
 // ReadLine waits for a line of standard input. A line that arrives after ctx is done is returned by the next call.
@@ -38,12 +80,7 @@ func (a *App) ReadLineAt(ctx context.Context) (string, time.Time, error) {
 	r.start.Do(func() {
 		r.lines = make(chan typed)
 		go func() {
-			sc := bufio.NewScanner(a.In)
-			sc.Buffer(nil, 1<<20)
-			for sc.Scan() {
-				r.lines <- typed{sc.Text(), time.Now()}
-			}
-			r.err = sc.Err()
+			r.err = a.pump()
 			close(r.lines)
 		}()
 	})
@@ -54,6 +91,9 @@ func (a *App) ReadLineAt(ctx context.Context) (string, time.Time, error) {
 				if r.err != nil {
 					return "", time.Time{}, r.err
 				}
+				return "", time.Time{}, io.EOF
+			}
+			if line.end {
 				return "", time.Time{}, io.EOF
 			}
 			r.mu.Lock()
@@ -94,7 +134,7 @@ func (a *App) askAgain(ctx context.Context, question, again string) (string, err
 
 // forgetTyped discards lines that were typed on a terminal until now.
 func (a *App) forgetTyped() {
-	if f, ok := a.In.(*os.File); ok && IsTerminal(f) {
+	if f, ok := fileOf(a.In); ok && IsTerminal(f) {
 		discardTyped(f)
 		a.stdin.mu.Lock()
 		a.stdin.fresh = time.Now()
@@ -122,8 +162,8 @@ func (a *App) Confirm(ctx context.Context, yes bool, question, command string, s
 
 // Files returns the streams for a child process; ok is false if one of them is not a file.
 func (a *App) Files() (in, out, errs *os.File, ok bool) {
-	in, okIn := a.In.(*os.File)
-	out, okOut := a.Out.(*os.File)
-	errs, okErr := a.Err.(*os.File)
+	in, okIn := fileOf(a.In)
+	out, okOut := fileOf(a.Out)
+	errs, okErr := fileOf(a.Err)
 	return in, out, errs, okIn && okOut && okErr
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -59,7 +58,7 @@ func (a *App) Width() int { return WidthOf(a.Out) }
 
 // WidthOf is the number of columns of a stream, 0 if it is not a terminal.
 func WidthOf(stream any) int {
-	f, ok := stream.(*os.File)
+	f, ok := fileOf(stream)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0
 	}

@@ -175,8 +175,39 @@ func (w Work) File(ctx context.Context, commit, path string) string {
 	return text
 }
 
+// Has reports whether a commit has a file.
+func (w Work) Has(ctx context.Context, commit, path string) bool {
+	_, err := git(ctx, w.Repository, "cat-file", "-e", commit+":"+path)
+	return err == nil
+}
+
 // Tracks reports whether a repository has a file, or a file in a directory.
 func Tracks(ctx context.Context, dir, path string) bool {
 	out, err := git(ctx, dir, "ls-files", "--", path)
 	return err == nil && out != "" // an error means that it is elsewhere
+}
+
+// Changed shows what differs from the last commit in the repository that a directory is in: the names of new files, and the difference of
+// the others.
+func Changed(ctx context.Context, dir string, color bool) (string, error) {
+	when := "--color=never"
+	if color {
+		when = "--color=always"
+	}
+	fresh, err := git(ctx, dir, "ls-files", "--others", "--exclude-standard")
+	if err != nil {
+		return "", err
+	}
+	diff, err := git(ctx, dir, "diff", "--no-ext-diff", when, "HEAD")
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for file := range strings.Lines(fresh) {
+		b.WriteString("new file " + strings.TrimSpace(file) + "\n")
+	}
+	if diff != "" {
+		b.WriteString(diff + "\n")
+	}
+	return b.String(), nil
 }

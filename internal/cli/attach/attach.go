@@ -46,8 +46,9 @@ func New(app *cli.App) *cobra.Command {
 				app.Notef("Attached to %s: a line is a message, /help lists commands, Ctrl-C leaves and the run continues.", r.Agent)
 			}
 			var shown run.Shown
-			go talk(ctx, app, r.ControlPath(), &shown) // reading from a terminal cannot be cancelled: it ends with the input or the process
-			err = logs.Print(ctx, app, string(r.ID), after, true, debug, live{&shown, func(id execution.QuestionID) bool {
+			facts := &run.Facts{Agent: r.Agent, Dir: r.Cwd}
+			go talk(ctx, app, r.ControlPath(), &shown, facts) // reading from a terminal cannot be cancelled: it ends with the input or the process
+			err = logs.Print(ctx, app, string(r.ID), after, true, debug, live{&shown, facts, func(id execution.QuestionID) bool {
 				status, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "status"})
 				return err == nil && slices.ContainsFunc(status.Pending, func(q control.PendingQuestion) bool { return q.ID == id })
 			}})
@@ -66,13 +67,20 @@ func New(app *cli.App) *cobra.Command {
 // live are the questions of a live run.
 type live struct {
 	*run.Shown
+	facts *run.Facts
 	waits func(execution.QuestionID) bool
 }
 
 // Waits implements logs.Questions.
 func (l live) Waits(id execution.QuestionID) bool { return l.waits(id) }
 
-func talk(ctx context.Context, app *cli.App, path string, shown *run.Shown) {
+// Answered implements logs.Questions; it is called with every event.
+func (l live) Answered(b execution.Body) (next execution.Event, waiting int) {
+	l.facts.Add(b)
+	return l.Shown.Answered(b)
+}
+
+func talk(ctx context.Context, app *cli.App, path string, shown *run.Shown, facts *run.Facts) {
 	do := func(c control.Call) (control.Reply, error) {
 		if c.Verb == "close-input" {
 			return control.Reply{}, nil // detaching does not end the conversation
@@ -87,17 +95,19 @@ func talk(ctx context.Context, app *cli.App, path string, shown *run.Shown) {
 			}
 			return
 		}
-		call, quit := run.Parse(line, do, shown.By(app, at), func(id execution.QuestionID, reply cli.Reply) { shown.Again(app, id, reply, line) })
+		again := func(id execution.QuestionID, reply cli.Reply) { shown.Again(app, id, reply, line) }
+		call, quit := run.Parse(line, do, shown.By(app, at), again, func(command string) { facts.Show(ctx, app, command) })
 		if quit {
 			return
 		}
 		if call.Verb == "" {
 			continue
 		}
+		working := facts.Working()
 		if _, err := do(call); err != nil && ctx.Err() == nil {
 			app.Notef("  %v", err)
 		} else if err == nil {
-			run.Acknowledge(app, call)
+			run.Acknowledge(app, call, working)
 		}
 	}
 }

@@ -84,7 +84,13 @@ func (c Check) protects(file string) bool {
 			return true
 		}
 	}
-	return len(c.Protect) > 0 && c.names(file)
+	return false
+}
+
+// keeps reports whether a file of a work is as in the base for the check: a protected one, one that the command names and that was there
+// before, and one that says how tests are run.
+func (c Check) keeps(ctx context.Context, w worktree.Work, file string) bool {
+	return len(c.Protect) > 0 && (c.protects(file) || c.names(file) && w.Has(ctx, w.Base, file) || steers(ctx, w, file))
 }
 
 // names reports whether the command names a file: ./check.sh, scripts/check.

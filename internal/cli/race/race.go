@@ -360,7 +360,7 @@ func (r *Race) check(ctx context.Context, work worktree.Work, name string, ready
 	if i >= 0 {
 		r.say(i, "is checked")
 	}
-	commit, restored, err := work.Without(ctx, func(file string) bool { return r.Check.protects(file) || steers(ctx, work, file) })
+	commit, restored, err := work.Without(ctx, func(file string) bool { return r.Check.keeps(ctx, work, file) })
 	if err != nil {
 		return v, err
 	}

@@ -44,7 +44,7 @@ func TestProtects(t *testing.T) {
 	t.Parallel()
 	c := Check{Command: "cd web && ./scripts/check.sh 'tools/run'; make", Protect: Protected}
 	for _, file := range []string{"a_test.go", "deep/er/a_test.go", "Makefile", "makefile", "sub/MAKEFILE", "tests/x", "a/tests/b/c", "testdata/x", "x.test.ts", "conftest.py",
-		".github/workflows/ci.yml", "scripts/check.sh", "tools/run"} {
+		".github/workflows/ci.yml"} {
 		if !c.protects(file) {
 			t.Errorf("%s is not protected", file)
 		}
@@ -54,8 +54,10 @@ func TestProtects(t *testing.T) {
 			t.Errorf("%s is protected", file)
 		}
 	}
-	if (Check{Command: "go test ./..."}).protects("a_test.go") {
-		t.Error("protected without a pattern")
+	for file, want := range map[string]bool{"scripts/check.sh": true, "tools/run": true, "scripts/other.sh": false, "run": false} {
+		if got := c.names(file); got != want {
+			t.Errorf("names %s: %t", file, got)
+		}
 	}
 	if err := CheckPatterns([]string{"a/[b"}); execution.CodeOf(err) != execution.CodeValidation {
 		t.Error(err)
@@ -105,6 +107,14 @@ func TestSteers(t *testing.T) {
 		if got := steers(t.Context(), w, c.file); got != c.want {
 			t.Errorf("%s %s: %t", c.file, c.text, got)
 		}
+		if (Check{Command: "npm test"}).keeps(t.Context(), w, c.file) {
+			t.Error("kept without a pattern")
+		}
+	}
+	w := worktree.Work{Repository: repo, Base: base, Commit: commit(map[string]string{"made.txt": "x", "package.json": "{}"})}
+	named := Check{Command: "cat made.txt package.json", Protect: []string{"none.of.these"}}
+	if named.keeps(t.Context(), w, "made.txt") || !named.keeps(t.Context(), w, "package.json") {
+		t.Error("a file that the command names is kept only if it was there before")
 	}
 }
 

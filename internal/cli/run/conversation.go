@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 type conversation struct {
 	app   *cli.App
 	shown Shown
+	facts *Facts
 }
 
 // Shown has the questions of a run that its reader can answer, and shows them one at a time. Its zero value is ready; it is safe for
@@ -89,19 +91,41 @@ func (s *Shown) By(app *cli.App, at time.Time) func(execution.QuestionID) bool {
 	}
 }
 
+// slash is a command of a conversation. Other words that begin with / go to the agent.
+type slash struct{ name, takes, does string }
+
+var slashes = []slash{
+	{"/queue", "MSG", "a message for after this turn"}, {"/steer", "MSG", "a message for the running turn"},
+	{"/interrupt", "", "end the turn"}, {"/abort", "", "end the run and everything it started"},
+	{"/pause", "", "stop the agent's process for now"}, {"/resume", "", "let it go on"},
+	{"/approve", "", "allow what is asked"}, {"/deny", "WHY", "deny it"},
+	{"/model", "", "the model, and how to go on with another"}, {"/cost", "", "what the conversation has cost"},
+	{"/diff", "", "what has changed in the repository"}, {"/sessions", "", "the agent's newest sessions here"},
+	{"/help", "", "this list"}, {"/quit", "", "leave: no more messages"},
+}
+
+func slashCommands() (names []string) {
+	for _, s := range slashes {
+		names = append(names, s.name)
+	}
+	return names
+}
+
 // slashHelp explains what can be typed in a conversation.
-const slashHelp = `  a line      a message, or the answer to the question on the screen
-  /queue MSG  a message for after this turn       /steer MSG  a message for the running turn
-  /interrupt  end the turn                        /abort      end the run and everything it started
-  /pause      stop the agent's process for now    /resume     let it go on
-  /approve    allow what is asked                 /deny WHY   deny it
-  /quit       leave: no more messages             /help       this list
-  Other commands that begin with / go to the agent.`
+func slashHelp() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  %-16s %s\n", "a line", "a message, or the answer to the question on the screen")
+	for _, s := range slashes {
+		fmt.Fprintf(&b, "  %-16s %s\n", strings.TrimSpace(s.name+" "+s.takes), s.does)
+	}
+	b.WriteString("Other commands that begin with / go to the agent. A line that ends with \\ or Alt-Enter goes on in the next one.")
+	return b.String()
+}
 
 // Again writes what a person reads after a reply that decides nothing, or the help of the conversation for no question.
 func (s *Shown) Again(app *cli.App, id execution.QuestionID, reply cli.Reply, line string) {
 	if id == "" {
-		app.Notef("%s", slashHelp)
+		app.Notef("%s", slashHelp())
 		return
 	}
 	q, _ := s.find(id)
@@ -123,25 +147,32 @@ func (c *conversation) listen(ctx context.Context, do func(control.Call) (contro
 			}
 			return
 		}
-		call, quit := Parse(line, do, c.shown.By(c.app, at), func(id execution.QuestionID, reply cli.Reply) { c.shown.Again(c.app, id, reply, line) })
+		again := func(id execution.QuestionID, reply cli.Reply) { c.shown.Again(c.app, id, reply, line) }
+		call, quit := Parse(line, do, c.shown.By(c.app, at), again, func(command string) { c.facts.Show(ctx, c.app, command) })
 		if quit {
 			return
 		}
 		if call.Verb == "" {
+			c.facts.idle(c.app)
 			continue
 		}
+		working := c.facts.Working()
 		if _, err := do(call); err != nil {
 			c.app.Notef("  %v", err)
+			c.facts.idle(c.app)
 			continue
 		}
-		Acknowledge(c.app, call)
+		Acknowledge(c.app, call, working)
 	}
 }
 
-// Acknowledge tells a person that a message was accepted which the conversation does not show at once.
-func Acknowledge(app *cli.App, call control.Call) {
+// Acknowledge tells a person that a message was accepted which the conversation does not show at once. working says that a turn was
+// running.
+func Acknowledge(app *cli.App, call control.Call, working bool) {
 	switch {
 	case app.JSON:
+	case call.Verb == string(execution.VerbSend) && working:
+		app.Notef("  sent; the agent reads it as soon as it can: %s", cli.OneLine(call.Text, 40))
 	case call.Verb == "queue":
 		app.Notef("  queued for after this turn: %s", cli.OneLine(call.Text, 40))
 	case call.Verb == "steer":
@@ -151,9 +182,9 @@ func Acknowledge(app *cli.App, call control.Call) {
 
 // Parse converts a line to a call. A plain line answers a pending question, which do reports, or else is a message. shown reports
 // whether a question was shown when the line was typed; other questions are not answered. again is called for a reply to a permission
-// question that decides nothing, and without a question for /help.
+// question that decides nothing, and without a question for /help. look is called for a command that only shows something.
 func Parse(line string, do func(control.Call) (control.Reply, error), shown func(execution.QuestionID) bool,
-	again func(execution.QuestionID, cli.Reply)) (call control.Call, quit bool) {
+	again func(execution.QuestionID, cli.Reply), look func(command string)) (call control.Call, quit bool) {
 	text := strings.TrimSpace(line)
 	if word, rest, _ := strings.Cut(text, " "); strings.HasPrefix(word, "/") {
 		switch word {
@@ -162,6 +193,9 @@ func Parse(line string, do func(control.Call) (control.Reply, error), shown func
 			return control.Call{}, true
 		case "/help":
 			again("", cli.ReplyHelp)
+			return control.Call{}, false
+		case "/model", "/cost", "/diff", "/sessions":
+			look(word)
 			return control.Call{}, false
 		case "/interrupt", "/abort", "/pause", "/resume":
 			return control.Call{Verb: word[1:]}, false

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -57,6 +56,13 @@ the file that replaces {prompt_file}; its standard output is the answer, and exi
 Ctrl-C interrupts the turn; a second Ctrl-C aborts the run. A conversation (-i) continues after an interrupt; Ctrl-C twice
 between its turns ends it. A run whose output is no longer read continues and stays on record.
 
+The line of a conversation can be edited: cursor keys, the messages of earlier conversations (up), /commands (tab), several lines (pasted,
+or a \ or Alt-Enter at the end of a line). Ctrl-C clears it, Ctrl-D or a second Ctrl-C leaves.
+
+--race lets several agents do the same work, each in a git worktree of its own at the same commit, and shares --budget among them. --check
+runs in a clean checkout with what a racer did, but with the tests, the build files and the files that the command names as they were
+(--protect chooses others). To have the work of one: drawbar adopt RUN. The exit code is 0 if the work of one is good.
+
 Permission questions are asked on the terminal. Without one, or with --non-interactive deny, they are denied unless --approve or
 --allow permits the call, and the exit code is 24; with --non-interactive fail the run ends at the first one, with exit code 20.
 
@@ -75,6 +81,7 @@ record of runs.`,
   drawbar run claude -i "let us look at the parser"     # a conversation: type while it works
   drawbar run codex -d "write the changelog"            # in the background; then: drawbar ps
   drawbar run harness/ollama/llama3 "fix the failing test"   # Drawbar's own agent: harness/PROVIDER/MODEL
+  drawbar run --race claude,codex:2 --check 'go test ./...' --first-green "fix the parser"
   drawbar run acp "explain this module" -- gemini --acp
   drawbar run command "explain this module" -- ./ask.sh --brief`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, app, args) },
@@ -149,12 +156,15 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	if !o.detach && o.unattended == "" && entry.Capabilities().Agent.InteractiveMode && promptless(cmd, &o.flags, args) && cli.IsTerminal(app.In) && !app.JSON && !o.answer.quiet {
 		o.interactive = true
 	}
+	if o.interactive {
+		defer app.Converse(slashCommands())()
+	}
 	takesCommand := entry.Capabilities().Agent.TakesCommand
 	prompt := o.flags.Split(cmd, takesCommand, args)
 	if o.interactive && len(prompt) == 0 && o.flags.File == "" && !cmd.Flags().Changed("prompt") {
 		app.Notef("A conversation with %s: a line is a message, /help lists commands, Ctrl-C twice leaves.", entry.Descriptor.DisplayName)
 		if cli.IsTerminal(app.In) {
-			_, _ = io.WriteString(app.Err, "> ") // nowhere to report an error
+			app.Prompt()
 		}
 		line, err := app.ReadLine(cmd.Context())
 		if err != nil {
@@ -264,7 +274,7 @@ func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
 
-	talk, questions := &conversation{app: app}, cli.NewQuestions(app, status)
+	talk, questions := &conversation{app: app, facts: &Facts{Agent: req.Run.Agent, Dir: req.Run.Cwd}}, cli.NewQuestions(app, status)
 	if asks {
 		opts.OnApproval, opts.OnInput = questions.Approve, questions.Input
 	}
@@ -308,6 +318,9 @@ func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 		if _, starts := e.Body.(execution.TurnStart); starts && e.Parent == "" {
 			keys.turns.Add(1)
 		}
+		if e.Parent == "" {
+			talk.facts.Add(e.Body)
+		}
 		question := cli.QuestionID(e.Body)
 		switch {
 		case !cli.Pending(run, question):
@@ -321,7 +334,7 @@ func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 			out.show(next, waiting)
 		}
 		if _, ended := e.Body.(execution.TurnEnd); ended && e.Parent == "" && terminal && req.Run.Interactive {
-			fmt.Fprint(app.Err, "> ")
+			app.Prompt()
 		}
 	}
 	res, err := run.Result(context.WithoutCancel(ctx))

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"reflect"
 	"testing"
 
@@ -39,10 +40,15 @@ func TestParseLines(t *testing.T) {
 		{"help", "/help", pending(), control.Call{}, false},
 		{"abort", "/abort", pending(), control.Call{Verb: "abort"}, false},
 		{"a path is a message", "/etc/hosts is wrong", pending(), control.Call{Verb: "send", Text: "/etc/hosts is wrong", When: execution.WhenNow}, false},
+		{"the cost", "/cost", pending(control.PendingQuestion{ID: "q2"}), control.Call{}, false},
 		{"quit", "/quit", pending(), control.Call{}, true},
 	} {
-		helped := false
-		call, quit := Parse(tc.line, tc.pending, func(id execution.QuestionID) bool { return id != "unseen" }, func(execution.QuestionID, cli.Reply) { helped = true })
+		helped, looked := false, ""
+		call, quit := Parse(tc.line, tc.pending, func(id execution.QuestionID) bool { return id != "unseen" }, func(execution.QuestionID, cli.Reply) { helped = true },
+			func(command string) { looked = command })
+		if (looked == "/cost") != (tc.name == "the cost") {
+			t.Errorf("%s: looked at %q", tc.name, looked)
+		}
 		if helped != (tc.name == "help" || tc.name == "unclear" || tc.name == "view") {
 			t.Errorf("%s: helped %v", tc.name, helped)
 		}
@@ -80,5 +86,23 @@ func TestTwoQuestions(t *testing.T) {
 	}
 	if q, _ := s.find("q6"); !q.at.IsZero() {
 		t.Error("a question that was not shown has a time")
+	}
+}
+
+// TestAcknowledge: a message is acknowledged if the conversation does not show at once what becomes of it.
+func TestAcknowledge(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct {
+		verb    string
+		working bool
+	}{
+		"": {"send", false}, "  sent; the agent reads it as soon as it can: hi\n": {"send", true},
+		"  queued for after this turn: hi\n": {"queue", false}, "  sent to the running turn: hi\n": {"steer", true},
+	} {
+		var out bytes.Buffer
+		Acknowledge(&cli.App{Err: &out}, control.Call{Verb: c.verb, Text: "hi"}, c.working)
+		if out.String() != want {
+			t.Errorf("%+v: %q", c, out.String())
+		}
 	}
 }
