@@ -172,7 +172,7 @@ func Acknowledge(app *cli.App, call control.Call, working bool) {
 	switch {
 	case app.JSON:
 	case call.Verb == string(execution.VerbSend) && working:
-		app.Notef("  sent; the agent reads it as soon as it can: %s", cli.OneLine(call.Text, 40))
+		app.Notef("  sent: the agent reads it as soon as it can")
 	case call.Verb == "queue":
 		app.Notef("  queued for after this turn: %s", cli.OneLine(call.Text, 40))
 	case call.Verb == "steer":

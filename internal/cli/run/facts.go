@@ -18,13 +18,12 @@ type Facts struct {
 	Agent string
 	Dir   string // working directory
 
-	mu      sync.Mutex
-	model   string
-	session string
-	tokens  execution.TokenUsage
-	usd     float64
-	priced  bool
-	turn    bool // one is running
+	mu     sync.Mutex
+	model  string
+	tokens execution.TokenUsage
+	usd    float64
+	priced bool
+	turn   bool // one is running
 }
 
 // Add notes an event of the agent itself.
@@ -33,7 +32,7 @@ func (f *Facts) Add(b execution.Body) {
 	defer f.mu.Unlock()
 	switch b := b.(type) {
 	case execution.SessionStart:
-		f.model, f.session = b.Model, b.SessionID
+		f.model = b.Model
 	case execution.TurnStart:
 		f.turn = true
 	case execution.TurnEnd:
@@ -65,7 +64,7 @@ func (f *Facts) idle(app *cli.App) {
 // Show answers /model, /cost, /diff and /sessions.
 func (f *Facts) Show(ctx context.Context, app *cli.App, command string) {
 	f.mu.Lock()
-	model, session, tokens, usd, priced := f.model, f.session, f.tokens, f.usd, f.priced
+	model, tokens, usd, priced := f.model, f.tokens, f.usd, f.priced
 	f.mu.Unlock()
 	switch command {
 	case "/model":
@@ -73,15 +72,13 @@ func (f *Facts) Show(ctx context.Context, app *cli.App, command string) {
 			model = "the agent's default; it has not named it"
 		}
 		app.Notef("  model %s", model)
-		if session != "" {
-			app.Notef("  another model: /quit, then: drawbar run %s/MODEL --session %s -i", f.Agent, execution.UnifiedSession(f.Agent, session))
-		}
+		app.Notef("  another model: /quit, then: drawbar run %s/MODEL --continue -i", f.Agent)
 	case "/cost":
 		money := "price unknown"
 		if priced {
 			money = fmt.Sprintf("$%.4f", usd)
 		}
-		app.Notef("  %s so far; %s in, %s out", money, cli.Count(tokens.InputTokens), cli.Count(tokens.OutputTokens))
+		app.Notef("  %s; %s in, %s out so far", money, cli.Count(tokens.InputTokens), cli.Count(tokens.OutputTokens))
 	case "/diff":
 		text, err := worktree.Changed(ctx, f.Dir, app.Color(app.Err))
 		switch {

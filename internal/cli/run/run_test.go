@@ -96,7 +96,7 @@ func TestAcknowledge(t *testing.T) {
 		verb    string
 		working bool
 	}{
-		"": {"send", false}, "  sent; the agent reads it as soon as it can: hi\n": {"send", true},
+		"": {"send", false}, "  sent: the agent reads it as soon as it can\n": {"send", true},
 		"  queued for after this turn: hi\n": {"queue", false}, "  sent to the running turn: hi\n": {"steer", true},
 	} {
 		var out bytes.Buffer
