@@ -429,6 +429,58 @@ func TestStatusLineFits(t *testing.T) {
 	}
 }
 
+// inRepository makes the work directory of a stage a git repository.
+func inRepository(t *testing.T, dir string) {
+	t.Helper()
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "start"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Env = filepath.Join(dir, "work"), append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %s", args, out)
+		}
+	}
+}
+
+// The questions of racers are asked one at a time, each with the name of who asks.
+func TestRaceAsks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := stage(t, dir)
+	inRepository(t, dir)
+	const write = `{"match":{"contains":"write it"},"tools":[{"name":"Write","input":{"file_path":"made.txt","content":"made"}}],"repeat":true}`
+	s := onTerminalIn(t, dir, env, 80, "", `{"turns":[`+write+`,{"text":"Done.","repeat":true}]}`, "run", "--race", "claude:2", "write it")
+	at := 0
+	for range 2 {
+		name := regexp.MustCompile(`claude-[12] asks:`)
+		at = s.Await(at, asks)
+		if n := len(name.FindAllString(s.Shown(), -1)); n != strings.Count(s.Shown(), asks) {
+			t.Errorf("%d names:\n%q", n, s.Shown())
+		}
+		s.Type("y\n")
+	}
+	s.Await(at, "to have the work of claude-")
+	if code := s.Exit(); code != 0 || strings.Count(s.Shown(), "done") < 2 || !strings.Contains(s.Shown(), "+1 -0") {
+		t.Errorf("exit code %d:\n%q", code, s.Shown())
+	}
+}
+
+// Ctrl-C ends a race with what there is, also while the first check runs.
+func TestRaceInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := stage(t, dir)
+	inRepository(t, dir)
+	s := onTerminalIn(t, dir, env, 80, "", `{"turns":[{"text":"Late.","delayMs":50000,"repeat":true}]}`, "run", "--race", "claude:2", "--check", "sleep 50", "write it")
+	s.Await(0, "claude-2 works")
+	s.Type("\x03")
+	if code := s.Exit(); code != 130 || strings.Count(s.Shown(), "stopped") < 2 {
+		t.Errorf("exit code %d:\n%q", code, s.Shown())
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*", "drawbar", "worktrees", "[^t]*")); len(left) > 0 { // all but the trash
+		t.Errorf("left: %v", left)
+	}
+}
+
 // prompt is that of a line that is edited.
 const prompt = "\x1b[?2004h> "
 

@@ -136,11 +136,12 @@ func (r *Race) Run(ctx context.Context, interrupt <-chan struct{}) (res Result, 
 			if err == nil && (v.ExitCode == notFound || v.ExitCode == notExecutable) {
 				err = cli.Usage("--check %q cannot run: %s", r.Check.Command, v.Last()).WithHint("try the command in a clean checkout of the repository first")
 			}
-			if unusable = err; err != nil && checking.Err() == nil {
-				stop(err)
-			}
-			if err == nil {
+			switch {
+			case err == nil:
 				res.Check = &v
+			case checking.Err() == nil: // else the race was stopped meanwhile
+				unusable = err
+				stop(err)
 			}
 			if err == nil && v.ExitCode == 0 {
 				r.App.Notef("the check passes without any work: %s", r.Check.Command)
@@ -158,7 +159,7 @@ func (r *Race) Run(ctx context.Context, interrupt <-chan struct{}) (res Result, 
 	}
 	all.Wait()
 	base.Wait()
-	if unusable != nil && !errors.Is(unusable, context.Canceled) {
+	if unusable != nil {
 		return res, unusable
 	}
 	slices.SortStableFunc(lanes, func(a, b Lane) int {
