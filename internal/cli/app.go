@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
@@ -48,7 +49,7 @@ type App struct {
 	client *drawbar.Client
 	err    error
 	stdin  lineReader
-	editor *lineEditor // of a conversation on a terminal
+	editor atomic.Pointer[lineEditor] // of a conversation on a terminal
 
 	closing  sync.Once
 	closeErr error

@@ -44,8 +44,8 @@ func (a *App) pump() error {
 	for {
 		n, err := a.In.Read(buf)
 		for rest := buf[:n]; len(rest) > 0; {
-			if a.editor.editing() { // line is what was typed between two edits
-				rest, line = a.editor.feed(slices.Concat(line, rest)), line[:0]
+			if e := a.editor.Load(); e.editing() { // line is what was typed between two edits
+				rest, line = e.feed(slices.Concat(line, rest)), line[:0]
 				continue
 			}
 			part, after, ended := bytes.Cut(rest, []byte{'\n'})

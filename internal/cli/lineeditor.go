@@ -42,6 +42,12 @@ const (
 	firstLine, nextLine = "> ", "… " // prompts
 )
 
+// otherKeys are sequences of terminals that term does not know, as those that it knows: word to word, and home and end.
+var otherKeys = map[string]string{
+	"\x1bb": "\x1b[1;3D", "\x1bf": "\x1b[1;3C", "\x1b[1;5D": "\x1b[1;3D", "\x1b[1;5C": "\x1b[1;3C",
+	"\x1b[1~": "\x01", "\x1b[7~": "\x01", "\x1bOH": "\x01", "\x1b[4~": "\x05", "\x1b[8~": "\x05", "\x1bOF": "\x05",
+}
+
 // Converse, before the first line is read, lets the person edit their lines if the app is on a terminal that can. words are completed by the tab key. Call end when
 // the conversation is over: it gives the terminal back.
 func (a *App) Converse(words []string) (end func()) {
@@ -61,7 +67,8 @@ func (a *App) Converse(words []string) (end func()) {
 	if f, ok := a.Out.(*os.File); ok && IsTerminal(f) {
 		a.Out = &editedScreen{f, e}
 	}
-	a.Err, a.editor = &editedScreen{screen, e}, e
+	a.Err = &editedScreen{screen, e}
+	a.editor.Store(e)
 	return func() {
 		if e.over() {
 			_, _ = io.WriteString(screen, "\r\x1b[K") // nowhere to report an error
@@ -72,7 +79,7 @@ func (a *App) Converse(words []string) (end func()) {
 
 // Prompt asks for the next message of a conversation, which ReadLine returns.
 func (a *App) Prompt() {
-	if a.editor == nil || !a.editor.start() {
+	if e := a.editor.Load(); e == nil || !e.start() {
 		_, _ = io.WriteString(a.Err, firstLine) // nowhere to report an error
 	}
 }
@@ -193,6 +200,9 @@ func (e *lineEditor) Read(p []byte) (int, error) {
 // feed takes keys, until a line is entered that ends the edit, and returns the others as the terminal's own lines have them.
 func (e *lineEditor) feed(keys []byte) (rest []byte) {
 	e.resize()
+	for from, to := range otherKeys {
+		keys = bytes.ReplaceAll(keys, []byte(from), []byte(to))
+	}
 	for len(keys) > 0 && e.editing() {
 		key, size := keys[0], 1
 		next := byte(0)
