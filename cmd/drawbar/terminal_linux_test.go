@@ -491,7 +491,7 @@ func TestLineEditing(t *testing.T) {
 		dir := t.TempDir()
 		env := append(stage(t, dir), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
 		s := onTerminalIn(t, dir, env, columns, "", `{"turns":[{"match":{"contains":"hello"},"text":"HELLO"},{"match":{"contains":"again"},"text":"AGAIN"},
-			{"match":{"contains":"word two"},"text":"WORD"},{"match":{"contains":"NOT one MANY more"},"text":"MANY"},{"match":{"contains":"line a\nline b\nline c"},"text":"PASTED"},{"match":{"contains":"first\nsecond\nthird"},"text":"LINES","repeat":true},
+			{"match":{"contains":"word two"},"text":"WORD"},{"match":{"contains":"stopped and on"},"text":"ON"},{"match":{"contains":"NOT one MANY more"},"text":"MANY"},{"match":{"contains":"line a\nline b\nline c"},"text":"PASTED"},{"match":{"contains":"first\nsecond\nthird"},"text":"LINES","repeat":true},
 			{"match":{"contains":"sk-ant-"},"text":"SECRET"},{"text":"UNEXPECTED","repeat":true}]}`, "run", "claude")
 		at := s.Await(0, prompt)
 		ask := func(keys, answer string) {
@@ -505,6 +505,7 @@ func TestLineEditing(t *testing.T) {
 		s.Type("\x03")
 		at = s.Await(at, "press Ctrl-C again to quit")
 		ask("word one\x17two\r", "WORD")
+		ask("stopped \x1aand on\r", "ON") // the shell of this terminal cannot stop it
 		ask("one mor\x1bbMANY \x1bOFe\x1b[1~NOT \r", "MANY")
 		ask("\x1b[200~line a\rline b\rli\x1b[201~ne c\r", "PASTED")
 		ask("first\\\rsecond\x1b\rthird\r", "LINES")
@@ -522,13 +523,13 @@ func TestLineEditing(t *testing.T) {
 		file := filepath.Join(dir, "state", "drawbar", "conversation-history.jsonl")
 		b, err := os.ReadFile(file)
 		info, _ := os.Stat(file)
-		if want := "\"hello\"\n\"again\"\n\"word two\"\n\"NOT one MANY more\"\n\"line a\\nline b\\nline c\"\n\"first\\nsecond\\nthird\"\n\"/cost \"\n\"/model\"\n\"/sessions\"\n"; err != nil || string(b) != want || info.Mode().Perm() != 0o600 {
+		if want := "\"hello\"\n\"again\"\n\"word two\"\n\"stopped and on\"\n\"NOT one MANY more\"\n\"line a\\nline b\\nline c\"\n\"first\\nsecond\\nthird\"\n\"/cost \"\n\"/model\"\n\"/sessions\"\n"; err != nil || string(b) != want || info.Mode().Perm() != 0o600 {
 			t.Errorf("the history, %v %v:\n%s", info.Mode(), err, b)
 		}
 		// The next conversation has it, and Ctrl-D leaves.
 		s = onTerminalIn(t, dir, env, columns, "", `{"turns":[{"match":{"contains":"word two"},"text":"WORD"}]}`, "run", "claude")
 		at = s.Await(0, prompt)
-		s.Type(strings.Repeat("\x1b[A", 7) + "\r")
+		s.Type(strings.Repeat("\x1b[A", 8) + "\r")
 		at = s.Await(s.Await(at, "WORD"), prompt)
 		s.Type("\x04")
 		if code := s.Exit(); code != 0 {
