@@ -51,6 +51,9 @@ func Run(ctx context.Context, s Spec) ([]byte, Exit) {
 	return r.out.Bytes(), e
 }
 
+// maxLeftover is the most that a pipe holds on the systems that are known.
+const maxLeftover = 1 << 20
+
 // helper is a program started by Run.
 type helper struct {
 	proc  *os.Process
@@ -130,6 +133,11 @@ func (r *helper) wait(ctx context.Context, s Spec) (e Exit) {
 			}
 		}
 		<-ended
+		// As much as fits: a program that goes on writing is not read for ever.
+		r.out.Write(leftover(r.ours[1], min(r.limit-r.out.Len(), maxLeftover)))
+		if r.ours[2] != nil {
+			r.tail.add(leftover(r.ours[2], maxLeftover))
+		}
 	}
 	closeAll(r.ours[:])
 	e.Code, e.Stopped, e.Killed = -1, stopped.Load(), killed.Load()
