@@ -3,8 +3,6 @@ package cliagent
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -42,25 +40,16 @@ func Spawn(ctx context.Context, c adapter.SpawnRequest) (adapter.SpawnOutcome, e
 		return adapter.SpawnOutcome{}, err
 	}
 	var out, errs bytes.Buffer
-	for {
-		lines, err := p.Next(context.WithoutCancel(ctx))
-		for _, l := range lines {
-			b := &out
-			if l.Stream == process.Stderr {
-				b = &errs
-			}
-			if b.Len() < maxSpawnOutput {
-				b.Write(l.Data)
-				b.WriteByte('\n')
-			}
+	_ = process.ReadAll(p, func(l process.Line) { // how it ended says more
+		b := &out
+		if l.Stream == process.Stderr {
+			b = &errs
 		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				p.Stop(0)
-			}
-			break
+		if b.Len() < maxSpawnOutput {
+			b.Write(l.Data)
+			b.WriteByte('\n')
 		}
-	}
+	})
 	exit := p.Wait()
 	if ctx.Err() != nil {
 		return adapter.SpawnOutcome{}, context.Cause(ctx)
