@@ -10,9 +10,11 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/modelserver"
 	"github.com/drawbar/drawbar/transport/pty/ptytest"
 )
@@ -535,6 +537,19 @@ func TestLineEditing(t *testing.T) {
 		if code := s.Exit(); code != 0 {
 			t.Errorf("exit code %d\n%q", code, s.Shown())
 		}
+	}
+}
+
+// A signal at the first prompt gives the terminal back.
+func TestSignalAtThePrompt(t *testing.T) {
+	t.Parallel()
+	s := onTerminal(t, 80, "", "run", "claude")
+	s.Await(0, prompt)
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := s.Exit(); code != execution.ExitAborted || !strings.Contains(s.Shown(), "\x1b[?2004l") {
+		t.Errorf("exit code %d:\n%q", code, s.Shown())
 	}
 }
 

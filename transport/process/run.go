@@ -133,7 +133,7 @@ func (r *helper) wait(ctx context.Context, s Spec) (e Exit) {
 			}
 		}
 		<-ended
-		// As much as fits: a program that goes on writing is not read for ever.
+		// No more than a pipe holds, because a descendant may still be writing.
 		r.out.Write(leftover(r.ours[1], min(r.limit-r.out.Len(), maxLeftover)))
 		if r.ours[2] != nil {
 			r.tail.add(leftover(r.ours[2], maxLeftover))

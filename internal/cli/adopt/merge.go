@@ -144,7 +144,7 @@ func bring(ctx context.Context, target *worktree.Target, run runstore.Run, work 
 		if err != nil {
 			return err
 		}
-		if m.Check = &v; v.ExitCode != 0 || v.TimedOut {
+		if m.Check = &v; !v.Passed() {
 			return errors.New("the check does not pass")
 		}
 	}

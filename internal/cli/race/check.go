@@ -54,6 +54,9 @@ type Verdict struct {
 	Restored   []string `json:"restored,omitempty"` // protected files that the racer changed; the check had those of the base
 }
 
+// Passed reports whether the work is good.
+func (v Verdict) Passed() bool { return v.ExitCode == 0 && !v.TimedOut }
+
 // Last is the last line that a check printed.
 func (v Verdict) Last() string {
 	if v.TimedOut {
@@ -196,22 +199,13 @@ func (c Check) run(ctx context.Context, dir string) (v Verdict, err error) {
 		return v, execution.Errorf(execution.CodeConfig, "run the check: %w", err)
 	}
 	var tail bytes.Buffer
-	for {
-		lines, err := p.Next(context.WithoutCancel(ctx))
-		for _, l := range lines {
-			if tail.Len() > 2*kept {
-				tail.Next(tail.Len() - kept)
-			}
-			tail.Write(l.Data[max(0, len(l.Data)-kept):])
-			tail.WriteByte('\n')
+	_ = process.ReadAll(p, func(l process.Line) { // how it ended says more
+		if tail.Len() > 2*kept {
+			tail.Next(tail.Len() - kept)
 		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				p.Stop(0)
-			}
-			break
-		}
-	}
+		tail.Write(l.Data[max(0, len(l.Data)-kept):])
+		tail.WriteByte('\n')
+	})
 	exit := p.Wait()
 	v = Verdict{ExitCode: exit.Code, DurationMs: exit.Duration.Milliseconds(), TimedOut: errors.Is(ctx.Err(), context.DeadlineExceeded),
 		Output: string(tail.Bytes()[max(0, tail.Len()-kept):])}

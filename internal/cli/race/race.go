@@ -130,9 +130,10 @@ func (r *Race) Run(ctx context.Context, interrupt <-chan struct{}) (res Result, 
 	var all, base sync.WaitGroup
 	var unusable error
 	if r.Check.Command != "" {
-		ready := make(chan struct{})
+		r.checks <- struct{}{} // the first check is that of the base
 		base.Go(func() {
-			v, err := r.check(checking, worktree.Work{Repository: places[0].Repository, Base: res.Base, Commit: res.Base}, "base", ready)
+			defer func() { <-r.checks }()
+			v, err := r.checkNow(checking, worktree.Work{Repository: places[0].Repository, Base: res.Base, Commit: res.Base}, 0)
 			if err == nil && (v.ExitCode == notFound || v.ExitCode == notExecutable) {
 				err = cli.Usage("--check %q cannot run: %s", r.Check.Command, v.Last()).WithHint("try the command in a clean checkout of the repository first")
 			}
@@ -143,11 +144,10 @@ func (r *Race) Run(ctx context.Context, interrupt <-chan struct{}) (res Result, 
 				unusable = err
 				stop(err)
 			}
-			if err == nil && v.ExitCode == 0 {
+			if err == nil && v.Passed() {
 				r.App.Notef("the check passes without any work: %s", r.Check.Command)
 			}
 		})
-		<-ready // the first check is that of the base
 	}
 	for i := range r.Racers {
 		all.Go(func() {
@@ -191,7 +191,7 @@ func (r *Race) enter(ctx context.Context) (places []worktree.Tree, leave func(),
 		}
 	}
 	for i := range r.Racers {
-		t, where, release, err := r.Worktrees.Open(ctx, r.Dir, worktree.Group(r.ID)+plain(r.Racers[i].Name))
+		t, where, release, err := r.Worktrees.Open(ctx, r.Dir, worktree.Group(r.ID)+fmt.Sprintf("%d-%s", i+1, plain(r.Racers[i].Name)))
 		if err == nil && len(places) > 0 && t.Base != places[0].Base {
 			release()
 			err = execution.Errorf(execution.CodeConfigLock, "%s moved while the race began", t.Repository).WithHint("try again")
@@ -207,7 +207,7 @@ func (r *Race) enter(ctx context.Context) (places []worktree.Tree, leave func(),
 	return places, leave, nil
 }
 
-// plain is a name as a part of that of a worktree.
+// plain is a name as a part of that of a worktree. Different names may have the same.
 func plain(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' {
@@ -327,13 +327,13 @@ func (r *Race) judge(ctx, checking context.Context, i int, place worktree.Tree, 
 		return
 	}
 	r.say(i, "waiting for its check")
-	v, err := r.check(checking, work, plain(l.Racer), nil)
+	v, err := r.check(checking, work, i)
 	switch {
 	case checking.Err() != nil:
 		l.Outcome = Stopped
 	case err != nil:
 		l.Error = err.Error()
-	case v.ExitCode == 0 && !v.TimedOut:
+	case v.Passed():
 		l.Check, l.Outcome = &v, Green
 	default:
 		l.Check, l.Outcome = &v, Red
@@ -346,26 +346,25 @@ func (r *Race) wasStopped() bool {
 	return r.stopped != ""
 }
 
-// check checks a work in a clean checkout, when no other check runs. ready is closed when its turn is certain.
-func (r *Race) check(ctx context.Context, work worktree.Work, name string, ready chan<- struct{}) (v Verdict, err error) {
+// check checks the work of a racer when no other check runs.
+func (r *Race) check(ctx context.Context, work worktree.Work, i int) (v Verdict, err error) {
 	select {
 	case r.checks <- struct{}{}:
 	case <-ctx.Done():
 		return v, context.Cause(ctx)
 	}
 	defer func() { <-r.checks }()
-	if ready != nil {
-		close(ready)
-	}
-	i := slices.IndexFunc(r.Racers, func(x Racer) bool { return plain(x.Name) == name })
-	if i >= 0 {
-		r.say(i, "is checked")
-	}
+	r.say(i, "is checked")
+	return r.checkNow(ctx, work, i+1)
+}
+
+// checkNow checks a work in a clean checkout, whose name has the number.
+func (r *Race) checkNow(ctx context.Context, work worktree.Work, number int) (v Verdict, err error) {
 	commit, restored, err := work.Without(ctx, func(file string) bool { return r.Check.keeps(ctx, work, file) })
 	if err != nil {
 		return v, err
 	}
-	v, err = r.Check.In(ctx, r.Worktrees, work.Repository, "check-"+r.ID+"-"+name, commit, r.inRepo)
+	v, err = r.Check.In(ctx, r.Worktrees, work.Repository, fmt.Sprintf("check-%s-%d", r.ID, number), commit, r.inRepo)
 	v.Restored = restored
 	return v, err
 }

@@ -198,20 +198,25 @@ func (o *options) start(cmd *cobra.Command, app *cli.App, r *race.Race) error {
 	defer release()
 	interrupt, over := make(chan struct{}), make(chan struct{})
 	defer close(over)
-	var signaled atomic.Bool
+	var stopped atomic.Int64 // the exit code of the first signal
 	go func() {
 		for n := 1; ; n++ {
+			var got os.Signal
 			select {
 			case <-over:
 				return
-			case <-received:
+			case got = <-received:
+			}
+			code := execution.ExitAborted
+			if got == os.Interrupt {
+				code = execution.ExitInterruptedKey
 			}
 			switch {
 			case n == 1:
-				signaled.Store(true)
+				stopped.Store(int64(code))
 				close(interrupt)
 			case n > 2:
-				os.Exit(execution.ExitInterruptedKey)
+				os.Exit(code)
 			}
 		}
 	}()
@@ -222,11 +227,8 @@ func (o *options) start(cmd *cobra.Command, app *cli.App, r *race.Race) error {
 	if err := res.Write(app); err != nil {
 		return err
 	}
-	code := execution.ExitOK
-	switch {
-	case signaled.Load():
-		code = execution.ExitInterruptedKey
-	case !res.Won():
+	code := int(stopped.Load())
+	if code == execution.ExitOK && !res.Won() {
 		code = execution.ExitGeneral
 	}
 	return exitcode.If(code != execution.ExitOK, code, nil)

@@ -166,7 +166,12 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		if cli.IsTerminal(app.In) {
 			app.Prompt()
 		}
-		line, err := app.ReadLine(cmd.Context())
+		asked, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGHUP)
+		line, err := app.ReadLine(asked)
+		ended := asked.Err() != nil
+		if stop(); ended {
+			return &exitcode.Error{Code: execution.ExitAborted, Silent: true, Err: err} // with the terminal given back
+		}
 		if err != nil {
 			return cli.Usage("no prompt was given: %v", err)
 		}

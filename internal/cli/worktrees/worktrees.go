@@ -16,8 +16,9 @@ import (
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "worktrees",
-		Long: `List and remove the git worktrees that drawbar run --worktree made: a directory and a branch drawbar/NAME each, below Drawbar's state
-directory. Merge or look at one with git: git merge drawbar/NAME, git diff HEAD...drawbar/NAME.`,
+		Long: `List and remove the git worktrees that drawbar run --worktree and --race made: a directory and a branch drawbar/NAME each, below
+Drawbar's state directory. drawbar adopt RUN brings what was done in one into the repository, also what is not committed; git diff
+HEAD...drawbar/NAME shows its commits.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return show(cmd, app) },
 	}
