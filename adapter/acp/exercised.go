@@ -22,7 +22,7 @@ func claudeBridge() acpagent.Agent {
 		Notes: []string{"it tries a request that the model API refuses, a wrong key too, again and again without a sign of it: give the run a --timeout",
 			"the agent claude has more: its adapter drives Claude Code itself"},
 		Quirks: func(s *acpagent.Spec) {
-			s.ToolName, s.Shell, s.Blobs = toolName, claudeShell, func(mediaType string) bool { return mediaType == "application/pdf" }
+			s.Overtakes, s.ToolName, s.Shell, s.Blobs = true, toolName, claudeShell, func(mediaType string) bool { return mediaType == "application/pdf" }
 		},
 		Redirect: redirectClaude,
 	}

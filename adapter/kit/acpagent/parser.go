@@ -42,6 +42,7 @@ type parser struct {
 	spending
 	reports
 
+	ahead     overtaking
 	flow      flow
 	subs      map[string]*flow // of sub-agents, by the call that started them
 	text      string           // the last message of the turn
@@ -109,7 +110,9 @@ func (p *parser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 		p.stderr(line, s)
 		return
 	}
-	if !lineShape.Into(line, &p.v) || !p.message(s) {
+	if !lineShape.Into(line, &p.v) {
+		s.Unknown(src, line)
+	} else if !p.overtakes(line, s) && !p.message(s) {
 		s.Unknown(src, line)
 	}
 }
@@ -214,6 +217,8 @@ func (p *parser) refused(c call, f *failure, s *cliagent.Sink) {
 // Alarm handles the end of the time for a reply.
 func (p *parser) Alarm(s *cliagent.Sink) {
 	switch {
+	case len(p.ahead.lines) > 0:
+		p.catchUp(s)
 	case p.settled:
 		p.start(s)
 	case !p.open:
@@ -246,6 +251,7 @@ func (p *parser) Alarm(s *cliagent.Sink) {
 
 // Exit returns the outcome. A turn that has not ended has none: the kit then judges by the exit.
 func (p *parser) Exit(_ process.Exit, s *cliagent.Sink) execution.Result {
+	p.catchUp(s)
 	p.dropQueue("the agent ended before it accepted the message", s)
 	res := execution.Result{Model: p.model, SessionID: p.session.id, Retries: p.retries}
 	if !p.spent.IsZero() {

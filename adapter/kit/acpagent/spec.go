@@ -68,6 +68,9 @@ type Spec struct {
 	// AsksAgain means that the agent may ask several times about one call, such as for a folder and then for a file in it.
 	// A person is asked once, about the whole call.
 	AsksAgain bool
+	// Overtakes means that a call announced with its input, and the question about it, may come before the rest of the
+	// message that makes the call: they wait shortly for it.
+	Overtakes bool
 	// Shell reads a call that runs a command. Default: DefaultShell.
 	Shell func(*ToolCall) (Shell, bool)
 	// Subagent reads a call that starts a sub-agent. Such a call has subagent_* events in addition to those of a tool

@@ -206,6 +206,7 @@ func (p *parser) cancel(s *cliagent.Sink) {
 	if p.cancelled {
 		return
 	}
+	p.catchUp(s)
 	p.cancelled = true
 	if p.vague != nil { // it has ended
 		p.turnFailed(p.vague, s)

@@ -68,7 +68,7 @@ func (p *parser) update(s *cliagent.Sink) bool {
 
 // awaitBehind sets the alarm for an agent that may wait for a background command, after a piece of its message.
 func (p *parser) awaitBehind(message bool, s *cliagent.Sink) {
-	if !p.behindRun || !p.running || p.cancelled {
+	if !p.behindRun || !p.running || p.cancelled || len(p.ahead.lines) > 0 {
 		return
 	}
 	for _, c := range p.tools {
