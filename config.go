@@ -20,7 +20,10 @@ func Configured(cwd string) (Options, error) {
 	}
 	o := Options{DefaultAgent: cfg.DefaultAgent(), configured: cfg}
 	for _, m := range cfg.Models() {
-		o.Models = append(o.Models, ModelDeclaration{Agent: m.Agent, Model: m.Model})
+		o.Models = append(o.Models, ModelDeclaration(m))
+	}
+	for _, b := range cfg.Budgets() {
+		o.Budgets = append(o.Budgets, Budget(b))
 	}
 	o.Declared = customagent.Load(cfg, trust.Store{File: trust.FileIn(cfg.Dirs().User)})
 	return o, nil

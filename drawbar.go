@@ -66,6 +66,8 @@ type Options struct {
 	Defaults execution.RunOptions
 	// Models add to or override the models that agents declare; later entries win.
 	Models []ModelDeclaration
+	// Budgets limit what runs may cost together. They need the run record; a run that it cannot take is refused.
+	Budgets []Budget
 	// StateDir is the directory of the run record and of the sessions that Drawbar keeps itself, of model APIs and the built-in agent; empty is
 	// the platform's state directory (DRAWBAR_STATE_DIR overrides it).
 	StateDir string
@@ -101,6 +103,7 @@ type Client struct {
 	recorder *runrecording.Recorder
 	replayer *runrecording.Replayer
 	closed   bool
+	recorded map[*agent.Run]chan struct{} // runs whose record is not ended; closed when it is
 	swept    sync.Once
 	open     sync.WaitGroup // records being written
 }
@@ -177,6 +180,8 @@ type RunOptions struct {
 	Fallback []string
 	// Parent is the run that started this one; it is recorded.
 	Parent execution.RunID
+	// BudgetUSD is the most that the client's budgets reserve for a run that states no limit of its own; 0 leaves it to them.
+	BudgetUSD float64
 	// Detached marks a run that outlives the command that started it; it is recorded.
 	Detached bool
 }
@@ -228,7 +233,7 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err != nil {
 		return nil, err
 	}
-	writer, err := c.record(req, entry.Descriptor, &opts)
+	writer, err := c.begin(&req, entry, backend, &opts)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +259,9 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if writer == nil {
 		return run, nil
 	}
+	ended := c.recording(run)
 	c.open.Go(func() {
+		defer ended()
 		var server *control.Server
 		if c.opts.Control {
 			var err error
@@ -452,7 +459,7 @@ func (c *Client) Recorded(id execution.RunID) bool {
 // record begins recording a run. If that fails, the run continues unrecorded: a full disk must not stop work.
 // The error is about the request: the run id is already in use. record also sets the options that feed the
 // record and that mark the result as incompletely recorded.
-func (c *Client) record(req execution.Request, d adapter.Descriptor, opts *RunOptions) (*runstore.Writer, error) {
+func (c *Client) record(req execution.Request, d adapter.Descriptor, opts *RunOptions, reserved float64) (*runstore.Writer, error) {
 	missing := func(what func() error) {
 		add := opts.ResultMetadata
 		opts.ResultMetadata = func() map[string]any {
@@ -474,7 +481,7 @@ func (c *Client) record(req execution.Request, d adapter.Descriptor, opts *RunOp
 	}
 	w, err := s.Begin(runstore.Meta{RunID: req.Run.RunID, Agent: d.Name, Model: req.Run.Model, Cwd: req.Run.Cwd,
 		Prompt: string(req.Message.Text), Tags: req.Run.Tags, ProjectID: req.Run.ProjectID, Caller: req.Correlation(), StartedAt: time.Now(), Parent: opts.Parent,
-		Detached: opts.Detached, ApprovalMode: req.Run.ApprovalMode, Secrets: opts.Secrets})
+		Detached: opts.Detached, ApprovalMode: req.Run.ApprovalMode, ReservedUSD: reserved, Secrets: opts.Secrets})
 	if errors.Is(err, runstore.ErrExists) {
 		return nil, execution.Errorf(execution.CodeValidation, "run %s is already recorded", req.Run.RunID).WithHint("omit --run-id, or use a different one")
 	}

@@ -21,6 +21,7 @@ import (
 type ModelDeclaration struct {
 	Agent string // an agent's name, or * for every agent
 	execution.Model
+	PricedOn string // the date of the price, as 2026-11-28; empty if unknown
 }
 
 // ModelSource says who described a model.
@@ -44,6 +45,8 @@ type OfferedModel struct {
 	ArgValue    string      `json:"cliArgValue,omitempty"`
 	Source      ModelSource `json:"source"`                // the last one that described it
 	LastUpdated string      `json:"lastUpdated,omitempty"` // the date of that description; empty for the configuration
+	PriceSource ModelSource `json:"priceSource,omitempty"` // who stated the price; empty without one
+	PricedOn    string      `json:"pricedOn,omitempty"`    // the date of the price, if it is known
 }
 
 // Models answers questions about models: what Drawbar knows of them, what the agents' programs said when they were
@@ -85,23 +88,27 @@ func (m Models) of(d adapter.Descriptor) []execution.Model {
 
 func (m Models) offered(d adapter.Descriptor) []OfferedModel {
 	list := []OfferedModel{}
-	add := func(source ModelSource, date string, models ...execution.Model) {
+	add := func(source ModelSource, date, priced string, models ...execution.Model) {
 		for _, model := range models {
 			i := slices.IndexFunc(list, func(have OfferedModel) bool { return have.ID == model.ID })
 			if i < 0 {
 				i = len(list)
 				list = append(list, OfferedModel{Agent: d.Name, Model: execution.Model{ID: model.ID}})
 			}
+			if model.Price != nil {
+				list[i].PriceSource, list[i].PricedOn = source, priced
+			}
 			list[i].Model, list[i].Source, list[i].LastUpdated = override(list[i].Model, model), source, date
 		}
 	}
-	add(ModelBundled, vendormodel.UpdatedOn, d.Clone().Models...)
+	add(ModelBundled, vendormodel.UpdatedOn, vendormodel.UpdatedOn, d.Clone().Models...)
 	if said := m.cache.Lookup(d.Name); !said.Time.IsZero() {
-		add(ModelFromAgent, said.Time.UTC().Format(time.DateOnly), said.Models...)
+		date := said.Time.UTC().Format(time.DateOnly)
+		add(ModelFromAgent, date, date, said.Models...)
 	}
 	for _, own := range m.declared {
 		if own.Agent == d.Name || own.Agent == "*" {
-			add(ModelConfigured, "", own.Model)
+			add(ModelConfigured, "", own.PricedOn, own.Model)
 		}
 	}
 	for i := range list {

@@ -70,6 +70,9 @@ type Options struct {
 	// SessionUsage returns what an agent's session used since the run began, according to the agent's files;
 	// zero if unknown. It is called at the end of an execution that did not state the tokens of a turn.
 	SessionUsage func(agent, session string) execution.Usage
+	// BudgetIfKnown means that a run is kept to its MaxBudgetUSD as far as its cost becomes known. Without it a request is refused
+	// whose cost may stay unknown.
+	BudgetIfKnown bool
 	// Price overrides the backend's price table; nil results mean unknown.
 	Price func(model string) *execution.Price
 	// Fallback lists backends to try in order when the previous one does not support the request, is not
@@ -102,6 +105,9 @@ func negotiateBackend(b Backend, req execution.Request, opts Options) (answer ex
 	n.effective(req)
 	if neg, ok := adapter.As[adapter.Negotiator](b.Adapter); ok {
 		n.with(neg.Negotiate(asking(req.Clone())))
+	}
+	if opts.BudgetIfKnown {
+		n.warn("budget")
 	}
 	return n.Negotiation
 }

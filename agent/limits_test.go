@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,6 +162,8 @@ func TestBudget(t *testing.T) {
 		{"cached tokens without a price are charged as fresh ones", cached, 0.15, func(c *execution.Capabilities) { c.Agent.CostReported = false }, priced, 2, "failed"},
 		{"native", cents(1), 0.025, func(c *execution.Capabilities) { c.Agent.Budget = true }, nil, 4, "completed"},
 		{"refused: no price", tokens, 1, func(c *execution.Capabilities) { c.Agent.CostReported = false }, nil, 0, "unsupported"},
+		{"if known: no price", tokens, 1, func(c *execution.Capabilities) { c.Agent.CostReported = false }, nil, 4, "completed"},
+		{"if known: too little, stated", cents(1), 0.025, func(c *execution.Capabilities) { c.Agent.CostReported = false }, nil, 3, "failed"},
 		{"the price function panics later", tokens, 1, func(c *execution.Capabilities) { c.Agent.CostReported = false }, panicsAfter(1), 4, "completed"},
 		{"refused: the price function panics", tokens, 1, func(c *execution.Capabilities) { c.Agent.CostReported = false }, func(string) *execution.Price { panic("x") }, 0, "unsupported"},
 	}
@@ -180,7 +183,7 @@ func TestBudget(t *testing.T) {
 					tt.change(c)
 				}
 			})
-			res, events := run(t, b, req, agent.Options{Price: tt.price})
+			res, events := run(t, b, req, agent.Options{Price: tt.price, BudgetIfKnown: strings.HasPrefix(tt.name, "if known")})
 			if res.Status != tt.want {
 				t.Errorf("got %s %+v, want %s", res.Status, res.Error, tt.want)
 			}

@@ -44,6 +44,16 @@ func (n *negotiation) with(reasons []execution.Reason) *negotiation {
 	return n.conclude()
 }
 
+// warn makes what refuses a request for a capability's sake a warning.
+func (n *negotiation) warn(capability string) {
+	for i := range n.Reasons {
+		if r := &n.Reasons[i]; r.Capability == capability && r.Severity == execution.SeverityBlocking {
+			r.Severity = execution.SeverityWarning
+		}
+	}
+	n.conclude()
+}
+
 func (n *negotiation) conclude() *negotiation {
 	n.Supported, n.Degraded = true, false
 	for _, r := range n.Reasons {

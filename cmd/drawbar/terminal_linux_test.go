@@ -478,7 +478,7 @@ func TestRaceInterrupted(t *testing.T) {
 	if code := s.Exit(); code != 130 || strings.Count(s.Shown(), "stopped") < 2 {
 		t.Errorf("exit code %d:\n%q", code, s.Shown())
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*", "drawbar", "worktrees", "[^t]*")); len(left) > 0 { // all but the trash
+	if left, _ := filepath.Glob(filepath.Join(dir, "*", "drawbar", "worktrees", "[^t.]*")); len(left) > 0 { // all but the trash and the names of repositories
 		t.Errorf("left: %v", left)
 	}
 }

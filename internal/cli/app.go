@@ -69,7 +69,10 @@ func (a *App) Client() (*drawbar.Client, error) {
 			o.Declared.Broken = err
 		} else {
 			for _, m := range cfg.Models() {
-				o.Models = append(o.Models, drawbar.ModelDeclaration{Agent: m.Agent, Model: m.Model})
+				o.Models = append(o.Models, drawbar.ModelDeclaration(m))
+			}
+			for _, b := range cfg.Budgets() {
+				o.Budgets = append(o.Budgets, drawbar.Budget(b))
 			}
 			o.Declared = a.declared(cfg)
 		}

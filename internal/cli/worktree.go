@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/runstore"
@@ -15,7 +14,7 @@ func Worktrees() (worktree.Manager, error) {
 	if err != nil {
 		return worktree.Manager{}, execution.Errorf(execution.CodeConfig, "%w", err)
 	}
-	return worktree.Manager{Dir: filepath.Join(dir, "worktrees")}, nil
+	return worktree.In(dir), nil
 }
 
 // WorktreeState says how a worktree stands.

@@ -24,6 +24,7 @@ const (
 	GroupProject GroupBy = "project"
 	GroupTag     GroupBy = "tag"
 	GroupSession GroupBy = "session" // agent:id
+	GroupCwd     GroupBy = "cwd"
 )
 
 // quarter is the smallest difference between time zones, in milliseconds: every day begins at a quarter of an hour.
@@ -37,6 +38,7 @@ var groupKeys = map[GroupBy]string{
 	GroupModel:   `r.model`,
 	GroupProject: `r.project`,
 	GroupTag:     `coalesce(t.tag, '')`,
+	GroupCwd:     `r.cwd`,
 	GroupSession: `CASE r.session WHEN '' THEN '' ELSE r.agent || ':' || r.session END`,
 }
 
@@ -81,7 +83,7 @@ type Report struct {
 // Cost sums the costs of the selected runs. A lost run counts with its recorded events.
 func (s *Store) Cost(f Filter, by GroupBy) (Report, error) {
 	if _, ok := groupKeys[by]; !ok {
-		return Report{}, fmt.Errorf("sum costs: cannot group by %q; want day, agent, model, project, tag or session", by)
+		return Report{}, fmt.Errorf("sum costs: cannot group by %q; want day, agent, model, project, tag, session or cwd", by)
 	}
 	report := Report{Currency: "USD", GroupBy: by}
 	err := s.read(func(db *sql.DB) error {

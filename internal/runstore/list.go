@@ -104,7 +104,7 @@ func (s *Store) List(f Filter) ([]Run, error) {
 			continue
 		}
 		if m, err := readMeta(r.dir); err == nil {
-			runs[i].process = m.Process
+			runs[i].process, runs[i].ReservedUSD = m.Process, m.ReservedUSD
 		}
 	}
 	return runs, nil

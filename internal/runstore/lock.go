@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -23,6 +24,20 @@ func acquire(path string, patience time.Duration) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// Exclusively calls f while no other process, and no other goroutine, does so on the same record: what f reads of the record and what it
+// begins there belong together. It waits for ten seconds at most.
+func (s *Store) Exclusively(f func() error) error {
+	if err := s.mkdirs(); err != nil {
+		return err
+	}
+	lock, err := acquire(filepath.Join(s.dir, "budgets.lock"), 10*time.Second)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // nothing was written to it
+	return f()
 }
 
 func lockWithin(f *os.File, patience time.Duration) error {

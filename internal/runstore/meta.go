@@ -33,6 +33,7 @@ type Meta struct {
 	Parent       execution.RunID // the run that started this one, such as the earlier attempt or the race it belongs to
 	Detached     bool
 	ApprovalMode execution.ApprovalMode
+	ReservedUSD  float64 // of the budgets of runs, while it is live
 	// Secrets are values to redact from everything that is written, such as keys in the agent's environment. Short common words are
 	// not redacted. The values are not stored.
 	Secrets []string
@@ -53,6 +54,7 @@ type metaFile struct {
 	Parent       execution.RunID        `json:"parentRunId,omitempty"`
 	Detached     bool                   `json:"detached,omitempty"`
 	ApprovalMode execution.ApprovalMode `json:"approvalMode,omitempty"`
+	ReservedUSD  float64                `json:"reservedUsd,omitempty"`
 	StartedAt    int64                  `json:"startedAt"` // ms
 	Process      process                `json:"process"`
 }
@@ -68,7 +70,7 @@ func (m Meta) file(s *secret.Redactor) metaFile {
 	}
 	return metaFile{V: metaVersion, RunID: m.RunID, Agent: s.Text(m.Agent), Model: s.Text(m.Model), Cwd: s.Text(cwd),
 		Prompt: preview(m.Prompt, s), Tags: tags, ProjectID: s.Text(m.ProjectID), Correlation: m.caller(s), Parent: m.Parent, Detached: m.Detached,
-		ApprovalMode: m.ApprovalMode, StartedAt: m.StartedAt.UnixMilli(), Process: self()}
+		ApprovalMode: m.ApprovalMode, ReservedUSD: m.ReservedUSD, StartedAt: m.StartedAt.UnixMilli(), Process: self()}
 }
 
 func (m Meta) caller(s *secret.Redactor) execution.Correlation {

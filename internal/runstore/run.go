@@ -32,7 +32,8 @@ type Run struct {
 	Tags         []string               `json:"tags,omitempty"`
 	ApprovalMode execution.ApprovalMode `json:"approvalMode,omitempty"`
 	Detached     bool                   `json:"detached,omitempty"`
-	State        execution.Outcome      `json:"state"` // running, then the outcome
+	ReservedUSD  float64                `json:"reservedUsd,omitempty"` // of the budgets of runs, 0 once it has ended
+	State        execution.Outcome      `json:"state"`                 // running, then the outcome
 	Live         bool                   `json:"live"`
 	Status       execution.Status       `json:"status,omitempty"`
 	ExitReason   execution.ExitReason   `json:"exitReason,omitempty"`
@@ -97,12 +98,12 @@ func headOf(r execution.Result) resultHead {
 
 func (m metaFile) run(dir string) Run {
 	return Run{ID: m.RunID, Agent: m.Agent, Model: m.Model, SessionID: m.SessionID, ProjectID: m.ProjectID, Correlation: m.Correlation, Parent: m.Parent, Cwd: m.Cwd,
-		Prompt: m.Prompt, Tags: m.Tags, ApprovalMode: m.ApprovalMode, Detached: m.Detached, StartedAt: time.UnixMilli(m.StartedAt).UTC(),
+		Prompt: m.Prompt, Tags: m.Tags, ApprovalMode: m.ApprovalMode, Detached: m.Detached, ReservedUSD: m.ReservedUSD, StartedAt: time.UnixMilli(m.StartedAt).UTC(),
 		State: execution.OutcomeRunning, Live: true, dir: dir, process: m.Process}
 }
 
 func (r Run) ended(h resultHead, at time.Time) Run {
-	r.State, r.Live = execution.OutcomeOf(h.Status, h.Error.ErrorCode(), h.TurnCount), false
+	r.State, r.Live, r.ReservedUSD = execution.OutcomeOf(h.Status, h.Error.ErrorCode(), h.TurnCount), false, 0
 	r.Status, r.ExitReason, r.ErrorCode = h.Status, h.ExitReason, h.Error.ErrorCode()
 	r.Model, r.SessionID = cmp.Or(h.Model, r.Model), cmp.Or(h.SessionID, r.SessionID)
 	r.DurationMs, r.TurnCount, r.Cost = h.DurationMs, h.TurnCount, h.Cost
@@ -160,7 +161,7 @@ func (r *Run) finish() (bool, error) {
 
 // lost fills in a run without a result from its events.
 func (r Run) lost(o Options) (Run, error) {
-	r.State, r.Live = execution.OutcomeLost, false
+	r.State, r.Live, r.ReservedUSD = execution.OutcomeLost, false, 0
 	r.ErrorCode, r.ExitReason, r.Status = execution.CodeAgentCrash, execution.ExitCrash, execution.StatusFailed
 	var sum tally
 	tail := newTail(r.dir)

@@ -59,8 +59,12 @@ const (
 // Manager has the worktrees below a directory.
 type Manager struct{ Dir string }
 
+// In returns the manager of the worktrees in a state directory.
+func In(stateDir string) Manager { return Manager{filepath.Join(stateDir, "worktrees")} }
+
 const (
 	record    = ".json"
+	origins   = ".origins" // directory of a file for each directory of worktrees, which names the repository
 	lease     = ".lock"
 	trash     = "trash"
 	trashDays = 14
@@ -93,7 +97,10 @@ func (m Manager) Open(ctx context.Context, dir, name string) (t Tree, where stri
 		return t, "", nil, err
 	}
 	home := m.home(top)
-	if err := os.MkdirAll(home, 0o700); err != nil {
+	if err = os.MkdirAll(home, 0o700); err == nil {
+		err = m.note(home, top)
+	}
+	if err != nil {
 		return t, "", nil, execution.Errorf(execution.CodeConfig, "make a worktree: %w", err)
 	}
 	unlock, err := take(filepath.Join(home, name+lease))
@@ -245,6 +252,29 @@ func (m Manager) Of(path string) (list []Tree) {
 		}
 	}
 	return list
+}
+
+// note keeps which repository the worktrees in home are of, also when the last is gone.
+func (m Manager) note(home, top string) error {
+	file := filepath.Join(m.Dir, origins, filepath.Base(home))
+	if exists(file) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(file, []byte(top), 0o600, false)
+}
+
+// Origin returns the repository of the worktree that path is in, or was, empty for a path elsewhere.
+func (m Manager) Origin(path string) string {
+	rel, err := filepath.Rel(m.Dir, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return ""
+	}
+	home, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	top, _ := os.ReadFile(filepath.Join(m.Dir, origins, home)) // missing: nothing was made there
+	return string(top)
 }
 
 // Group is how the names of the worktrees of a race begin.

@@ -73,6 +73,13 @@ var edits = []struct {
 	{"jsonc: trailing comma stays", JSONC, "{\n  \"a\": 1,\n}\n", []step{{"b", 2}}, "{\n  \"a\": 1,\n  \"b\": 2,\n}\n"},
 	{"jsonc: comment in an empty object", JSONC, "{\n  // nothing yet\n}\n", []step{{"a", 1}}, "{\n  // nothing yet\n  \"a\": 1\n}\n"},
 	{"jsonc: taken out between comments", JSONC, "{\n  // a\n  \"a\": 1, // one\n  // b\n  \"b\": 2, // two\n}", []step{{"b", cut}}, "{\n  // a\n  \"a\": 1, // one\n  // b\n // two\n}"},
+	{"jsonc: an element more", JSONC, "{\n  \"l\": [\n    // one\n    {\"a\": 1}, // 1\n    2 // two\n  ]\n}", []step{{"l", []any{map[string]any{"a": 1}, 2, "x"}}},
+		"{\n  \"l\": [\n    // one\n    {\"a\": 1}, // 1\n    2, // two\n    \"x\"\n  ]\n}"},
+	{"jsonc: an element less", JSONC, "{\n  \"l\": [\n    // one\n    1,\n    2, // two\n    3 // three\n  ]\n}", []step{{"l", []any{1, 3}}},
+		"{\n  \"l\": [\n    // one\n    1,\n    // two\n    3 // three\n  ]\n}"},
+	{"jsonc: another element", JSONC, "{\"l\": [1, /* two */ 2, 3]}", []step{{"l", []any{1, "x", 3}}}, "{\"l\": [1, /* two */ \"x\", 3]}"},
+	{"jsonc: another list", JSONC, "{\"l\": [1, /* two */ 2, 3]}", []step{{"l", []any{4, 5}}}, "{\"l\": [4, 5]}"},
+	{"jsonc: the last element less", JSONC, "{\"l\": [1, 2]}", []step{{"l", []any{1}}}, "{\"l\": [1]}"},
 	{"jsonc: comma in a comment", JSONC, "{\"a\": 1 /* , */ , \"b\": 2}", []step{{"a", cut}}, "{/* , */  \"b\": 2}"},
 
 	{"json5: everything else stays", JSON5, "// top\n{\n\t// about a\n\ta: 'x', // one, two\n\t$b: +.5, c: [0xFF, NaN,],\n\t'd e': { f: \"it's\\\n more\" },\n}\n", []step{{"a", "it's"}, {"g", map[string]any{"h": 1, "i-j": 2}}, {`"d e".k`, true}},

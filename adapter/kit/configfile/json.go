@@ -116,11 +116,66 @@ func (s jsonSyntax) set(text []byte, path Path, v any) ([]byte, error) {
 		}
 		k := member(o, path[i])
 		if k < 0 {
-			return style.insert(text, at, o, path[i], nest(path[i+1:], v)), nil
+			return style.insert(text, at, style.key(path[i]), nest(path[i+1:], v)), nil
 		}
 		at = &o.Members[k].Value
 	}
+	if list, ok := v.([]any); ok {
+		if text, ok := s.setList(text, at, list, style); ok {
+			return text, nil
+		}
+	}
 	return splice(text, at.StartOffset, at.EndOffset, style.render(v, indentAt(text, at.StartOffset))), nil
+}
+
+// setList changes only those elements of a list that differ, so that the others keep their comments. It returns false if too little
+// would be left as it is, and in a dialect whose elements it cannot read.
+func (s jsonSyntax) setList(text []byte, at *hujson.Value, want []any, style jsonStyle) ([]byte, bool) {
+	list, ok := at.Value.(*hujson.Array)
+	if !ok || len(list.Elements) == 0 || len(want) == 0 || s.dialect == JSON5 {
+		return nil, false
+	}
+	have := list.Elements
+	same := func(i, j int) bool {
+		text, err := hujson.Standardize(bytes.Clone(text[have[i].StartOffset:have[i].EndOffset]))
+		var v any
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		return err == nil && d.Decode(&v) == nil && equal(decoded(v), plain(want[j]))
+	}
+	before, behind := 0, 0 // elements that stay
+	for before < min(len(have), len(want)) && same(before, before) {
+		before++
+	}
+	for behind < min(len(have), len(want))-before && same(len(have)-1-behind, len(want)-1-behind) {
+		behind++
+	}
+	old, added := len(have)-before-behind, len(want)-before-behind
+	switch {
+	case old == 0 && behind == 0 && added == 1:
+		return style.insert(text, at, "", want[before]), true
+	case old == 1 && added == 0:
+		return cutMember(text, at, before), true
+	case old == 1 && added == 1:
+		e := have[before]
+		return splice(text, e.StartOffset, e.EndOffset, style.render(want[before], indentAt(text, e.StartOffset))), true
+	}
+	return nil, false
+}
+
+// items are where the members of an object, or the elements of a list, stand.
+func items(v *hujson.Value) (list []span) {
+	switch v := v.Value.(type) {
+	case *hujson.Object:
+		for _, m := range v.Members {
+			list = append(list, span{m.Name.StartOffset, m.Value.EndOffset})
+		}
+	case *hujson.Array:
+		for _, e := range v.Elements {
+			list = append(list, span{e.StartOffset, e.EndOffset})
+		}
+	}
+	return list
 }
 
 // unset removes every member of that name: no duplicate may remain.
@@ -150,7 +205,7 @@ func (s jsonSyntax) unset(text []byte, path Path) ([]byte, error) {
 		if k < 0 {
 			return text, nil
 		}
-		text = cutMember(text, at, o, k)
+		text = cutMember(text, at, k)
 	}
 }
 
@@ -174,16 +229,17 @@ func nest(path Path, v any) any {
 	return v
 }
 
-// cutMember removes a member with its comma, and its line if nothing else is on it. Comments stay.
-func cutMember(text []byte, v *hujson.Value, o *hujson.Object, i int) []byte {
-	from, to := o.Members[i].Name.StartOffset, o.Members[i].Value.EndOffset
+// cutMember removes a member or an element with its comma, and its line if nothing else is on it. Comments stay.
+func cutMember(text []byte, v *hujson.Value, i int) []byte {
+	list, closing := items(v), text[v.EndOffset-1]
+	from, to := list[i].from, list[i].to
 	limit := v.EndOffset - 1
-	if i+1 < len(o.Members) {
-		limit = o.Members[i+1].Name.StartOffset
+	if i+1 < len(list) {
+		limit = list[i+1].from
 	}
 	before, previous := -1, v.StartOffset+1
 	if i > 0 {
-		previous = o.Members[i-1].Value.EndOffset
+		previous = list[i-1].to
 	}
 	if comma := commaIn(text, to, limit); comma >= 0 {
 		if isBlank(text[to:comma]) {
@@ -211,18 +267,18 @@ func cutMember(text []byte, v *hujson.Value, o *hujson.Object, i int) []byte {
 			end++
 		}
 		from, to = start, end
-	case i+1 < len(o.Members) && isBlank(text[to:end]):
+	case i+1 < len(list) && isBlank(text[to:end]):
 		to = end // "a": 1, "b": 2
-	case i+1 == len(o.Members):
+	case i+1 == len(list):
 		from = start
 	}
 	text = splice(text, from, to, "")
 	if before >= 0 {
 		text = splice(text, before, before+1, "")
 	}
-	if len(o.Members) == 1 {
+	if len(list) == 1 {
 		// Close {\n} to {} if nothing is left, not even a comment.
-		if close := bytes.IndexByte(text[v.StartOffset+1:], '}'); close >= 0 && isBlank(text[v.StartOffset+1:v.StartOffset+1+close]) {
+		if close := bytes.IndexByte(text[v.StartOffset+1:], closing); close >= 0 && isBlank(text[v.StartOffset+1:v.StartOffset+1+close]) {
 			text = splice(text, v.StartOffset+1, v.StartOffset+1+close, "")
 		}
 	}

@@ -106,27 +106,28 @@ func literal(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// insert adds a member at the end of an object.
-func (s jsonStyle) insert(text []byte, v *hujson.Value, o *hujson.Object, key string, value any) []byte {
+// insert adds a member at the end of an object, or with an empty key an element at the end of a list.
+func (s jsonStyle) insert(text []byte, v *hujson.Value, key string, value any) []byte {
+	list := items(v)
 	open, end := v.StartOffset, v.EndOffset-1
 	base := indentAt(text, open)
-	if len(o.Members) == 0 {
+	if len(list) == 0 {
 		inner := bytes.TrimRight(text[open+1:end], " \t\r\n")
 		if s.compact {
-			return splice(text, open+1+len(inner), end, s.key(key)+s.render(value, ""))
+			return splice(text, open+1+len(inner), end, key+s.render(value, ""))
 		}
 		indent := base + s.unit
-		return splice(text, open+1+len(inner), end, s.eol+indent+s.key(key)+s.render(value, indent)+s.eol+base)
+		return splice(text, open+1+len(inner), end, s.eol+indent+key+s.render(value, indent)+s.eol+base)
 	}
-	last := o.Members[len(o.Members)-1]
-	tail := text[last.Value.EndOffset:end]
-	comma := commaIn(text, last.Value.EndOffset, end)
+	last := list[len(list)-1]
+	tail := text[last.to:end]
+	comma := commaIn(text, last.to, end)
 	kept := bytes.TrimRight(tail, " \t\r\n")
 	previous := open + 1
-	if len(o.Members) > 1 {
-		previous = o.Members[len(o.Members)-2].Value.EndOffset
+	if len(list) > 1 {
+		previous = list[len(list)-2].to
 	}
-	lines := bytes.Contains(text[previous:last.Name.StartOffset], []byte("\n"))
+	lines := bytes.Contains(text[previous:last.from], []byte("\n"))
 	inline := s
 	inline.compact = s.compact || !lines
 	separator, indent := " ", ""
@@ -135,12 +136,12 @@ func (s jsonStyle) insert(text []byte, v *hujson.Value, o *hujson.Object, key st
 	}
 	lineComment := bytes.Contains(kept, []byte("//"))
 	if lines || lineComment {
-		indent = indentAt(text, last.Name.StartOffset)
+		indent = indentAt(text, last.from)
 		separator = s.eol + indent
 	}
-	added := separator + s.key(key) + inline.render(value, indent)
+	added := separator + key + inline.render(value, indent)
 	var out []byte
-	out = append(out, text[:last.Value.EndOffset]...)
+	out = append(out, text[:last.to]...)
 	if comma < 0 {
 		out = append(out, ',')
 	}

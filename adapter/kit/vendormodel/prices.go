@@ -38,6 +38,15 @@ func PriceOf(id string, prompt int64) *execution.Price {
 	return Price(id)
 }
 
+// TwoPrices returns the prices of a model that costs more for prompts of more than above tokens; ok is false for any other.
+func TwoPrices(id string) (short, long execution.Price, above int64, ok bool) {
+	t, ok := tiers[id]
+	if !ok {
+		return short, long, 0, false
+	}
+	return *PriceOf(id, 0), *PriceOf(id, t.above+1), t.above, true
+}
+
 // tiers are models that cost more for prompts above so many tokens.
 var tiers = map[string]struct {
 	above       int64

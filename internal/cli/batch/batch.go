@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,6 +33,10 @@ type options struct {
 	junit   string
 	report  []junit.Case
 	run     queue.Options
+
+	waits sync.Once // for other runs, to know what budgets have left
+	mu    sync.Mutex
+	over  string // why a budget ended the batch
 }
 
 // New returns the command.
@@ -49,7 +54,7 @@ what is left: after Ctrl-C, a crash, a power failure, --max-cost or --max-failur
 A usage limit of an agent is waited for by all of its items. Nobody is asked: calls that need permission are denied unless --approve or
 --allow permits them. With --json, results are printed in the order of the file, those of earlier runs too, and then {"summary": ...}.
 
-The exit code is 0 if all items completed, 1 if one failed, 21 at --max-cost, 130 after Ctrl-C.`,
+The exit code is 0 if all items completed, 1 if one failed, 21 at --max-cost or when a budget (drawbar budget) is used up, 130 after Ctrl-C.`,
 		Example: `  drawbar batch prompts.jsonl claude --jobs 4 --allow Read
   drawbar batch prompts.jsonl --jobs auto --max-cost 5 --max-failures 3
   jq -r 'select(.status != "completed") | .id' prompts.jsonl.results.jsonl`,
@@ -129,7 +134,7 @@ func (o *options) do(cmd *cobra.Command, app *cli.App, args []string) error {
 		stop() // a second Ctrl-C ends the program; the runs end with it
 	}()
 	o.run.Run = func(ctx context.Context, item queue.Item, _ int) (queue.Result, *queue.Limit) {
-		return run(ctx, client, item)
+		return o.one(ctx, app, client, item)
 	}
 	o.run.Told = func(_ queue.Item, res queue.Result, earlier bool) {
 		tell(app, res, earlier)
@@ -140,7 +145,7 @@ func (o *options) do(cmd *cobra.Command, app *cli.App, args []string) error {
 	}
 	sum, err := queue.Run(ctx, items, o.run)
 	var text bytes.Buffer
-	err = errors.Join(err, summarize(app, sum, path), junit.Write(&text, "drawbar batch "+args[0], "drawbar.batch", o.report))
+	err = errors.Join(err, o.summarize(app, sum, path), junit.Write(&text, "drawbar batch "+args[0], "drawbar.batch", o.report))
 	if err == nil {
 		err = report.Write(text.Bytes())
 	}
@@ -209,12 +214,38 @@ func changed(items []queue.Item, results *queue.Results, path string) error {
 	return nil
 }
 
-// run carries out one item.
-func run(ctx context.Context, client *drawbar.Client, item queue.Item) (queue.Result, *queue.Limit) {
+// recheck is how often an item that waits for a budget looks at it.
+const recheck = 500 * time.Millisecond
+
+// one carries out an item as soon as budgets allow it.
+func (o *options) one(ctx context.Context, app *cli.App, client *drawbar.Client, item queue.Item) (queue.Result, *queue.Limit) {
+	for {
+		res, limit, err := run(ctx, client, item)
+		over, is := errors.AsType[*drawbar.OverBudget](err)
+		if !is {
+			return res, limit
+		}
+		if over.ReservedUSD == 0 {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.over = over.Error()
+			return res, &queue.Limit{Budget: true}
+		}
+		o.waits.Do(func() { app.Notef("%v; items wait for it", over) })
+		select {
+		case <-ctx.Done():
+			return res, nil
+		case <-time.After(recheck):
+		}
+	}
+}
+
+// run carries out one item. The error is why it could not be started; the result has it too.
+func run(ctx context.Context, client *drawbar.Client, item queue.Item) (queue.Result, *queue.Limit, error) {
 	req, _ := item.Work.(execution.Request)
-	failed := func(err error) (queue.Result, *queue.Limit) {
+	failed := func(err error) (queue.Result, *queue.Limit, error) {
 		e := execution.Errorf(execution.CodeOf(err), "%w", err)
-		return queue.Result{Status: execution.StatusFailed, Error: e, ExitCode: exitcode.Of(err)}, nil
+		return queue.Result{Status: execution.StatusFailed, Error: e, ExitCode: exitcode.Of(err)}, nil, err
 	}
 	r, err := client.Run(ctx, req, drawbar.RunOptions{})
 	if err != nil {
@@ -247,9 +278,9 @@ func run(ctx context.Context, client *drawbar.Client, item queue.Item) (queue.Re
 		one.Error = &execution.Error{Code: res.Error.ErrorCode(), Message: res.Error.Message}
 	}
 	if res.Error != nil && res.Error.ErrorCode() == execution.CodeRateLimited {
-		return one, &limit
+		return one, &limit, nil
 	}
-	return one, nil
+	return one, nil, nil
 }
 
 // tell prints a result.
@@ -273,7 +304,7 @@ func tell(app *cli.App, r queue.Result, earlier bool) {
 }
 
 // summarize prints the summary.
-func summarize(app *cli.App, sum queue.Summary, path string) error {
+func (o *options) summarize(app *cli.App, sum queue.Summary, path string) error {
 	if app.JSON {
 		return app.Line(map[string]queue.Summary{"summary": sum})
 	}
@@ -282,6 +313,8 @@ func summarize(app *cli.App, sum queue.Summary, path string) error {
 	switch sum.Stop {
 	case queue.Cost:
 		app.Notef("stopped at --max-cost")
+	case queue.Budget:
+		app.Notef("stopped: %s", o.over)
 	case queue.Failures:
 		app.Notef("stopped at --max-failures")
 	}
@@ -297,7 +330,7 @@ func code(sum queue.Summary) error {
 	switch {
 	case sum.Stop == queue.Stopped:
 		exit = execution.ExitInterruptedKey
-	case sum.Stop == queue.Cost:
+	case sum.Stop == queue.Cost, sum.Stop == queue.Budget:
 		exit = execution.ExitBudget
 	case sum.Failed > 0 || sum.Stop == queue.Failures:
 		exit = execution.ExitGeneral

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/runstore"
 )
@@ -40,11 +41,18 @@ func New(app *cli.App) *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			report, err := s.Cost(f, group)
-			if err != nil {
+			var a answer
+			if a.Report, err = s.Cost(f, group); err != nil {
 				return cli.RecordError(err)
 			}
-			return app.Answer(report, func() { show(app, report, by) })
+			client, err := app.Client()
+			if err != nil {
+				return err
+			}
+			if a.Budgets, err = client.Budgets(); err != nil {
+				return cli.RecordError(err)
+			}
+			return app.Answer(a, func() { show(app, a, by) })
 		},
 	}
 	fl := cmd.Flags()
@@ -57,7 +65,12 @@ func New(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-func show(app *cli.App, r runstore.Report, by string) {
+type answer struct {
+	runstore.Report
+	Budgets []drawbar.BudgetState `json:"budgets,omitempty"` // whatever runs the report is about
+}
+
+func show(app *cli.App, r answer, by string) {
 	w := app.NumberTable()
 	fmt.Fprintf(w, "%s\tRUNS\tIN\tOUT\tCACHE READ\tCACHE WRITE\tUSD\tUNPRICED RUNS\t\n", by)
 	line := func(key string, s runstore.Sum) {
@@ -78,5 +91,8 @@ func show(app *cli.App, r runstore.Report, by string) {
 	if r.Total.Unknown > 0 {
 		app.Notef("the sum is too low: %d runs used an unknown number of tokens\nfor the figures that agents recorded: drawbar "+
 			"sessions cost", r.Total.Unknown)
+	}
+	for _, b := range r.Budgets {
+		app.Notef("%v: $%.4f spent, $%.4f reserved, $%.4f left", b, b.SpentUSD, b.ReservedUSD, b.LeftUSD)
 	}
 }

@@ -64,6 +64,7 @@ func New(app *cli.App) *cobra.Command {
 			checks = append(checks, settingsChecks(client, dir)...)
 			checks = append(checks, stores(cmd.Context(), app)...)
 			checks = append(checks, drift(app)...)
+			checks = append(checks, unpriced(app)...)
 			bad := false
 			for _, c := range checks {
 				bad = bad || c.State == problem
@@ -130,6 +131,19 @@ func leftovers(client *drawbar.Client) []check {
 	}
 	if len(gone.Dirs) > 0 {
 		found = append(found, check{"private folders", note, fmt.Sprintf("removed %d that killed runs left: %s", len(gone.Dirs), strings.Join(gone.Dirs, ", ")), ""})
+	}
+	return found
+}
+
+// unpriced names the models in use whose price is unknown: sums and budgets do not count them.
+func unpriced(app *cli.App) (found []check) {
+	list, _ := app.UnpricedModels() // what is wrong is reported by record
+	for _, u := range list {
+		if u.Model == "" {
+			continue // nobody can say its price
+		}
+		found = append(found, check{"price", note, fmt.Sprintf("%s of %s used %s, whose price is unknown: costs and budgets leave it out", cli.Number(u.Runs, "run", "runs"), u.Agent, u.Model),
+			fmt.Sprintf("drawbar models price set %s %s --input USD --output USD", u.Agent, u.Model)})
 	}
 	return found
 }

@@ -42,7 +42,7 @@ func estimate(app *cli.App) *cobra.Command {
 			}
 			if usd == nil {
 				return execution.Errorf(execution.CodeCapability, "the price of %s, or of this kind of token, is unknown", m.ID).
-					WithHint("declare it under \"models\" in the configuration: drawbar config schema")
+					WithHint("drawbar models price set %s %s --input USD --output USD", args[0], m.ID)
 			}
 			u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
 			return app.Answer(estimation{args[0], m.ID, u, *usd}, func() { app.Printf("$%.4f\n", *usd) })

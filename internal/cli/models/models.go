@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
@@ -38,7 +39,7 @@ func New(app *cli.App) *cobra.Command {
 			RunE: func(_ *cobra.Command, args []string) error { return show(app, args[0], args[1]) }},
 		&cobra.Command{Use: "validate AGENT MODEL", Short: "Check whether an agent declares a model; exits with 1 when it does not", Args: cli.Args(cobra.ExactArgs(2)),
 			RunE: func(_ *cobra.Command, args []string) error { return validate(app, args[0], args[1]) }},
-		estimate(app),
+		estimate(app), prices(app),
 	)
 	return cmd
 }
@@ -141,8 +142,9 @@ func show(app *cli.App, agent, id string) error {
 					field(part.name, fmt.Sprintf("$%g", *part.usd))
 				}
 			}
+			field("price from", strings.TrimSpace(string(m.PriceSource)+" "+m.PricedOn))
 		} else {
-			field("price", "unknown")
+			field("price", unpriced(m.ID))
 		}
 		if m.Deprecated {
 			field("deprecated", strings.TrimSpace("yes "+m.DeprecatedSince))
@@ -153,6 +155,14 @@ func show(app *cli.App, agent, id string) error {
 		field("source", strings.TrimSpace(string(m.Source)+" "+m.LastUpdated))
 		w.Flush()
 	})
+}
+
+// unpriced says why a model has no price.
+func unpriced(id string) string {
+	if short, long, above, ok := vendormodel.TwoPrices(id); ok {
+		return fmt.Sprintf("not one number: input $%g and output $%g for prompts of up to %s tokens, $%g and $%g for longer ones", short.Input, short.Output, cli.Count(above), long.Input, long.Output)
+	}
+	return "unknown; to set it: drawbar models price set"
 }
 
 // answer returns yes or no, "unknown" for nil.

@@ -148,6 +148,39 @@ func SetAll(ctx context.Context, app *cli.App, dir string, values map[string]any
 	})
 }
 
+// Change replaces a list in the user's file by what change makes of it. An empty list goes.
+func Change[T any](ctx context.Context, app *cli.App, dir, key string, change func([]T) ([]T, error)) error {
+	return edit(ctx, app, dir, "", key, func(d *configfile.Document) (bool, error) {
+		var list []T
+		if have, stated := d.Get(configfile.Path{key}); stated {
+			if err := convert(have, &list); err != nil {
+				return false, cli.Usage("%s in the configuration is not a list of the right form: %v", key, err).WithHint("drawbar config validate")
+			}
+		}
+		list, err := change(list)
+		if err != nil {
+			return false, err
+		}
+		if len(list) == 0 {
+			return d.Unset(configfile.Path{key})
+		}
+		var plain any
+		if err := convert(list, &plain); err != nil {
+			return false, err
+		}
+		return true, d.Set(configfile.Path{key}, plain)
+	})
+}
+
+// convert makes a value of another type with the same JSON.
+func convert(from, to any) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, to)
+}
+
 // UserFile returns the user's file.
 func UserFile(app *cli.App, dir string) (string, error) {
 	_, path, _, err := file(app, dir, "")

@@ -22,6 +22,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/attach"
 	"github.com/drawbar/drawbar/internal/cli/auth"
 	"github.com/drawbar/drawbar/internal/cli/batch"
+	"github.com/drawbar/drawbar/internal/cli/budget"
 	"github.com/drawbar/drawbar/internal/cli/config"
 	"github.com/drawbar/drawbar/internal/cli/conform"
 	"github.com/drawbar/drawbar/internal/cli/cost"
@@ -124,7 +125,8 @@ var entries = []entry{
 	{name: "auth", group: "agents", short: "Check logins, show how to log in, and log in", make: auth.New},
 	{name: "models", group: "agents", short: "List models, with context windows and prices; estimate costs", make: models.New},
 	{name: "doctor", group: "agents", short: "Diagnose this machine: agents, logins, settings, sessions, records and tools", make: doctor.New},
-	{name: "cost", group: "past", short: "Sum up the cost of runs by day, agent, model, project, tag or session", make: cost.New},
+	{name: "cost", group: "past", short: "Sum up the cost of runs by day, agent, model, project, tag or session; to limit it: budget", make: cost.New},
+	{name: "budget", group: "past", make: budget.New},
 	{name: "sessions", group: "past", short: "Read the conversations that agents save on disk", make: sessions.New},
 	{name: "config", group: "settings", short: "Read and change the configuration of agents; to begin with: init", make: config.New},
 	{name: "init", group: "settings", make: initialize.New},

@@ -177,9 +177,14 @@ func (o *options) race(cmd *cobra.Command, app *cli.App, args []string) error {
 func (o *options) fair(app *cli.App, r *race.Race) error {
 	for i := range r.Racers {
 		req := &r.Racers[i].Request
+		allowed, err := r.Client.Affordable(*req, r.Racers[i].Options)
+		if err != nil {
+			return fmt.Errorf("%s cannot take part: %w", r.Racers[i].Name, err)
+		}
 		if b := req.Run.MaxBudgetUSD; b != nil {
-			share := *b / float64(len(r.Racers))
-			req.Run.MaxBudgetUSD = &share
+			req.Run.MaxBudgetUSD = new(*b / float64(len(r.Racers)))
+		} else if allowed != nil {
+			r.Racers[i].Options.BudgetUSD = allowed.LeftUSD / float64(len(r.Racers))
 		}
 		if err := app.Possible(*req); err != nil {
 			return fmt.Errorf("%s cannot take part: %w", r.Racers[i].Name, err)

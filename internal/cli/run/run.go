@@ -198,6 +198,9 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := client.Affordable(req, opts); err != nil && o.replay == "" {
+		return err
+	}
 	if o.detach {
 		return Detach(cmd.Context(), app, client, order{req, opts.Fallback, o.name, at, o.hooks, o.hookTimeout}, opts)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tailscale/hujson"
 
@@ -33,6 +34,7 @@ type File struct {
 	// SafeDirectories are projects whose .drawbar applies although it belongs to another user.
 	SafeDirectories []string `json:"safeDirectories,omitempty" jsonschema:"projects of other users whose .drawbar counts, * for all; user's file only"`
 	Notify          *Notify  `json:"notify,omitempty" jsonschema:"who is told when a run waits or ends; user's file only"`
+	Budgets         []Budget `json:"budgets,omitempty" jsonschema:"what runs may cost together; user's file only"`
 }
 
 // FileType is the type of a complete configuration file: File plus the options of runs, general and per agent.
@@ -65,6 +67,7 @@ var FileType = sync.OnceValue(func() reflect.Type {
 type Model struct {
 	Agent string `json:"agent" jsonschema:"name of an agent, or * for every one"`
 	execution.Model
+	PricedOn string `json:"pricedOn,omitempty" jsonschema:"date of the price, such as 2026-11-28"`
 }
 
 // fileError is a configuration file that cannot be used: CONFIG_ERROR with the file, the position and the
@@ -182,6 +185,9 @@ func (l *layer) check() error {
 		case m.ContextWindow < 0 || m.MaxOutputTokens < 0:
 			return fileError(l.path, "%s: a number of tokens is negative", at)
 		}
+		if _, err := time.Parse(time.DateOnly, m.PricedOn); m.PricedOn != "" && err != nil {
+			return fileError(l.path, "%s.pricedOn: %q is not a date such as 2026-11-28", at, m.PricedOn)
+		}
 		if p := m.Price; p != nil {
 			for name, v := range map[string]*float64{"input": &p.Input, "output": &p.Output, "cacheRead": p.CacheRead, "cacheWrite": p.CacheWrite, "cacheWrite1h": p.CacheWrite1h, "thinking": p.Thinking} {
 				if v != nil && *v < 0 {
@@ -194,6 +200,9 @@ func (l *layer) check() error {
 		if err := n.check(); err != nil {
 			return fileError(l.path, "%v", err)
 		}
+	}
+	if err := checkBudgets(l.file.Budgets); err != nil {
+		return fileError(l.path, "%v", err)
 	}
 	if p := l.file.Profile; p != "" && !IsProfileName(strings.TrimPrefix(p, inProject)) {
 		return fileError(l.path, "profile: %q is not a valid profile name", p)

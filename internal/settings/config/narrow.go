@@ -22,7 +22,7 @@ func (l *layer) checkProject() error {
 	if err := l.refuse("", l.raw); err != nil {
 		return err
 	}
-	for _, own := range []string{"safeDirectories", "notify"} {
+	for _, own := range []string{"safeDirectories", "notify", "budgets"} {
 		if _, ok := l.raw[own]; ok {
 			return notInProject(l.path, own)
 		}

@@ -27,7 +27,7 @@ var loose = map[string][]string{
 	"environment": {`"inherit"`, `""`}, "env": {`{"LD_PRELOAD":"/x.so"}`, "{}"}, "mcpServers": {`[{"name":"h","transport":"stdio","command":"/bin/sh"}]`, "[]"},
 	"skills": {`["x"]`, "[]"}, "retryPolicy": {`{"maxAttempts":50}`, `{"maxRetries":50}`, `{"baseDelayMs":3000}`, "{}"}, "systemPromptMode": {`"replace"`, `""`},
 	"allowTools": {`["Bash"]`, "[]"}, "denyTools": {"[]", `["Bash(rm:*)"]`},
-	"profile": {`"x"`}, "safeDirectories": {`["*"]`, "[]"},
+	"profile": {`"x"`}, "safeDirectories": {`["*"]`, "[]"}, "budgets": {`[{"daily":100000}]`, "[]"},
 }
 
 // TestAProjectNeverAllowsMore: whatever a project says of these keys, in whichever spelling, once or twice, for all agents or for

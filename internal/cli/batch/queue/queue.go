@@ -15,8 +15,11 @@ type Item struct {
 	Work  any  // the caller's
 }
 
-// Limit is a usage limit that an item met: nothing of its agent starts before its end.
-type Limit struct{ Until time.Time }
+// Limit is what kept an item from its result.
+type Limit struct {
+	Until  time.Time // of a usage limit: nothing of the item's agent starts before
+	Budget bool      // what runs may cost together is used up: nothing more starts
+}
 
 // Options say how items are carried out. Run and Results are required.
 type Options struct {
@@ -42,6 +45,7 @@ const (
 	Done     Stop = "done"     // every item has a result
 	Stopped  Stop = "stopped"  // the context ended
 	Cost     Stop = "cost"     // MaxCost
+	Budget   Stop = "budget"   // Limit.Budget
 	Failures Stop = "failures" // MaxFailures
 )
 
@@ -79,6 +83,7 @@ type runner struct {
 	busy     int
 	paused   map[string]time.Time
 	before   int // failed items of earlier runs
+	spent    bool
 	sum      Summary
 }
 
@@ -149,6 +154,8 @@ func (r *runner) stop(ctx context.Context) Stop {
 		return Stopped
 	case r.MaxCost > 0 && r.sum.CostUSD >= r.MaxCost:
 		return Cost
+	case r.spent:
+		return Budget
 	case r.MaxFailures > 0 && r.sum.Failed-r.before >= r.MaxFailures:
 		return Failures
 	}
@@ -198,6 +205,11 @@ func (r *runner) take(ctx context.Context, e ended) error {
 	item := r.items[e.index]
 	r.busy--
 	r.running[item.Agent]--
+	if e.limit != nil && e.limit.Budget {
+		r.spent = true
+		r.again(e.index)
+		return nil
+	}
 	if e.limit != nil && e.attempt < r.MaxAttempts {
 		r.pause(item.Agent, e)
 	}

@@ -276,3 +276,26 @@ func TestResults(t *testing.T) {
 		t.Error("a folder was opened")
 	}
 }
+
+// TestBudget: an item that a budget refuses has no result and ends the batch once the others are over; it is run by the next one.
+func TestBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "results")
+		d, results := &did{}, open(t, path)
+		used := true
+		d.limit = func(item Item, _ int) *Limit {
+			if used && item.ID == "2" {
+				return &Limit{Budget: true}
+			}
+			return nil
+		}
+		sum, err := Run(t.Context(), list(6, "a"), Options{Jobs: 2, Run: d.run, Results: results})
+		if err != nil || sum.Stop != Budget || sum.Run != 3 || sum.Left != 3 || results.Of("2") != nil {
+			t.Errorf("%+v, %v", sum, err)
+		}
+		used = false
+		if sum, err = Run(t.Context(), list(6, "a"), Options{Jobs: 2, Run: d.run, Results: results}); err != nil || sum.Stop != Done || sum.Run != 3 {
+			t.Errorf("then %+v, %v", sum, err)
+		}
+	})
+}
