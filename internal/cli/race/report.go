@@ -1,11 +1,14 @@
 package race
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/junit"
 )
 
 // Write prints the result.
@@ -38,6 +41,25 @@ func (res Result) Write(app *cli.App) error {
 			app.Notef("to have the work of %s: drawbar adopt %s", res.Lanes[0].Racer, short(res.Lanes[0].RunID))
 		}
 	})
+}
+
+// Cases are the racers in a report for continuous integration.
+func (res Result) Cases() (cases []junit.Case) {
+	for _, l := range res.Lanes {
+		c := junit.Case{Name: strings.TrimSpace(fmt.Sprintf("%s %s", l.Racer, l.RunID)), Took: time.Duration(l.DurationMs) * time.Millisecond}
+		switch l.Outcome {
+		case Green:
+			c.Output = l.Check.Output
+		case Red:
+			c.Failure, c.Detail = cmp.Or(l.Check.Last(), fmt.Sprintf("the check ended with exit code %d", l.Check.ExitCode)), l.Check.Output
+		case Failed:
+			c.Failure = cmp.Or(l.Error, string(l.Status), "it did not start")
+		case Stopped:
+			c.Skipped = cmp.Or(l.Error, "it was interrupted")
+		}
+		cases = append(cases, c)
+	}
+	return cases
 }
 
 // Won reports whether there is a work to adopt.

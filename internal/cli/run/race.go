@@ -1,7 +1,9 @@
 package run
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
+	"github.com/drawbar/drawbar/internal/cli/junit"
 	"github.com/drawbar/drawbar/internal/cli/race"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/worktree"
@@ -53,7 +56,7 @@ func (f *raceFlags) validate(cmd *cobra.Command) error {
 		return nil
 	}
 	for _, name := range []string{"interactive", "detach", "session", "fork", "continue", "name", "worktree", "record", "replay", "model", "fallback", "quiet", "output",
-		"format", "junit"} {
+		"format"} {
 		if cmd.Flags().Changed(name) {
 			hint := "leave --" + name + " out"
 			if name == "model" {
@@ -199,6 +202,10 @@ func (o *options) start(cmd *cobra.Command, app *cli.App, r *race.Race) error {
 	if h := r.Check.Hidden; h != "" && worktree.Tracks(ctx, r.Dir, h) {
 		return cli.Usage("--hidden %s is in the repository, so the racers have it", h).WithHint("keep the files outside, or ignored by git")
 	}
+	report, err := cli.OpenOut("--junit", o.answer.report)
+	if err != nil {
+		return err
+	}
 	received, release := catch()
 	defer release()
 	interrupt, over := make(chan struct{}), make(chan struct{})
@@ -229,7 +236,11 @@ func (o *options) start(cmd *cobra.Command, app *cli.App, r *race.Race) error {
 	if err != nil {
 		return err
 	}
-	if err := res.Write(app); err != nil {
+	var text bytes.Buffer
+	if err := errors.Join(res.Write(app), junit.Write(&text, "drawbar run --race", "drawbar.race", res.Cases())); err != nil {
+		return err
+	}
+	if err := report.Write(text.Bytes()); err != nil {
 		return err
 	}
 	code := int(stopped.Load())
