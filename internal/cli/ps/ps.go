@@ -21,7 +21,7 @@ import (
 // New returns the command.
 func New(app *cli.App) *cobra.Command {
 	var f runstore.Filter
-	var all, waiting, quiet bool
+	var all, waiting, quiet, count bool
 	var since, until string
 	cmd := &cobra.Command{
 		Use: "ps",
@@ -40,6 +40,14 @@ A run that waits for an answer shows since when and for what. drawbar approve, d
 			}
 			if f.Limit < 1 {
 				return cli.Usage("--limit %d is out of range", f.Limit).WithHint("1 or more")
+			}
+			if count {
+				for _, other := range []string{"all", "waiting", "quiet", "limit", "since", "until"} {
+					if cmd.Flags().Changed(other) {
+						return cli.Usage("--count and --%s contradict each other", other).WithHint("--count is about live runs")
+					}
+				}
+				return brief(cmd.Context(), app, f)
 			}
 			if all && waiting {
 				return cli.Usage("--all and --waiting contradict each other").WithHint("only live runs wait")
@@ -62,7 +70,7 @@ A run that waits for an answer shows since when and for what. drawbar approve, d
 			if err != nil {
 				return cli.RecordError(err)
 			}
-			askPending(cmd.Context(), rows)
+			askPending(cmd.Context(), rows, patience)
 			if waiting {
 				rows = slices.DeleteFunc(rows, func(r row) bool { return len(r.Pending) == 0 })
 				rows = rows[:min(limit, len(rows))]
@@ -86,6 +94,7 @@ A run that waits for an answer shows since when and for what. drawbar approve, d
 	fl.BoolVarP(&all, "all", "a", false, "include ended runs")
 	fl.BoolVarP(&waiting, "waiting", "w", false, "only runs that wait for an answer")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print ids only")
+	fl.BoolVar(&count, "count", false, "print how many live runs work and wait, nothing if there are none: for a shell's prompt")
 	fl.StringVar(&f.Agent, "agent", "", "only runs of this agent")
 	fl.StringVar(&f.Tag, "tag", "", "only runs with this tag")
 	fl.StringVarP(&f.Cwd, "cwd", "C", "", "only runs in this directory")
@@ -101,6 +110,48 @@ type row struct {
 	runstore.Run
 	Pending   []control.PendingQuestion `json:"pending,omitempty"`
 	Processes int                       `json:"processes,omitempty"`
+}
+
+// brief prints how many live runs work, and how many wait for an answer. It is called for every prompt of a shell.
+func brief(ctx context.Context, app *cli.App, f runstore.Filter) error {
+	s, err := app.Store()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	f.Live, f.Limit = true, 0
+	runs, err := s.List(f)
+	if err != nil {
+		return cli.RecordError(err)
+	}
+	rows := make([]row, len(runs))
+	for i, r := range runs {
+		rows[i].Run = r
+	}
+	askPending(ctx, rows, briefPatience)
+	var n struct {
+		Working int `json:"working"`
+		Waiting int `json:"waiting"`
+	}
+	for _, r := range rows {
+		if len(r.Pending) > 0 {
+			n.Waiting++
+		} else {
+			n.Working++
+		}
+	}
+	return app.Answer(n, func() {
+		var parts []string
+		if n.Working > 0 {
+			parts = append(parts, fmt.Sprintf("▶%d", n.Working))
+		}
+		if n.Waiting > 0 {
+			parts = append(parts, fmt.Sprintf("?%d", n.Waiting))
+		}
+		if len(parts) > 0 {
+			app.Printf("%s\n", strings.Join(parts, " "))
+		}
+	})
 }
 
 // withSurvivors counts the remaining processes of lost runs, and adds lost runs that have some to a list of live runs.
@@ -131,10 +182,13 @@ func withSurvivors(s *runstore.Store, f runstore.Filter, runs []runstore.Run) ([
 }
 
 // patience is how long a live run may take to report its state. After that its recorded state is listed.
-const patience = time.Second
+const (
+	patience      = time.Second
+	briefPatience = 200 * time.Millisecond
+)
 
 // askPending asks all live runs at once for unanswered questions, which only their own processes know.
-func askPending(ctx context.Context, rows []row) {
+func askPending(ctx context.Context, rows []row, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var wg sync.WaitGroup
