@@ -107,7 +107,11 @@ func (r *Run) decideLocked(q execution.Question, d execution.Decision) {
 		d.Reason, d.Always = cmp.Or(d.Reason, "from now on by the rule "+d.Always), "" // the agent knows no rules
 	}
 	if d.Approve {
-		r.push(execution.ApprovalGranted{ID: q.ID, Detail: d.Reason})
+		granted := execution.ApprovalGranted{ID: q.ID, Detail: d.Reason}
+		if len(d.Input) > 0 {
+			granted.ToolCallID, granted.Input = a.ToolCallID, d.Input
+		}
+		r.push(granted)
 	} else {
 		r.push(execution.ApprovalDenied{ID: q.ID, Reason: d.Reason, ToolName: a.ToolName})
 	}

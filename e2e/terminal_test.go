@@ -32,7 +32,7 @@ func TestQuestionsOnATerminal(t *testing.T) {
 		l = relab(t, l, fmt.Sprintf(`{"onExhausted":"text:more","turns":[{"text":"I will.","tools":[%s]},{"text":"And.","tools":[%s]},{"text":"so be it"}]}`, escalated(k, one), escalated(k, two)))
 		s := l.onTerminal("write it")
 		s.Type("y\r") // nothing is asked yet
-		const asks = "[n]o  [?] "
+		const asks = "  [?] "
 		at := s.Await(0, asks)
 		before := s.Shown()[:at]
 		if said, question := strings.Index(before, "I will."), strings.LastIndex(before, "? "); said < 0 || question < said {

@@ -329,12 +329,15 @@ type (
 		ToolCallID string          `json:"toolCallId,omitempty"`
 		Input      json.RawMessage `json:"input,omitempty"`
 		Risk       RiskLevel       `json:"riskLevel"`
-		Use        ToolUse         `json:"use,omitzero"` // what would be done
+		Use        ToolUse         `json:"use,omitzero"`       // what would be done
+		Editable   bool            `json:"editable,omitempty"` // the tool can run with another input: Decision.Input
 	}
 	// ApprovalGranted is approval_granted: a permission was given.
 	ApprovalGranted struct {
-		ID     QuestionID `json:"interactionId"`
-		Detail string     `json:"detail,omitempty"`
+		ID         QuestionID      `json:"interactionId"`
+		Detail     string          `json:"detail,omitempty"`
+		ToolCallID string          `json:"toolCallId,omitempty"`   // with Input
+		Input      json.RawMessage `json:"updatedInput,omitempty"` // that the tool runs with instead
 	}
 	// ApprovalDenied is approval_denied: a permission was refused.
 	ApprovalDenied struct {

@@ -67,7 +67,7 @@ func (p *parser) controlRequest(line []byte, s *cliagent.Sink) bool {
 		action = c.Server + ": " + action
 	}
 	s.EmitFrom(parent, execution.ApprovalRequired{ID: id, Action: action, Detail: detail(v.Request.Input, v.Request.Description.Str()),
-		ToolName: q.name, ToolCallID: q.call, Input: q.input, Risk: risk(q.name), Use: tools.Use(q.name, q.input)})
+		ToolName: q.name, ToolCallID: q.call, Input: q.input, Risk: risk(q.name), Use: tools.Use(q.name, q.input), Editable: true})
 	return true
 }
 

@@ -137,7 +137,7 @@ func (p *parser) permit(q question, s *cliagent.Sink) bool {
 		detail = q.tool
 	}
 	raw := slices.Clone(json.RawMessage(input.Raw()))
-	s.Emit(execution.ApprovalRequired{ID: id, Action: action, Detail: detail, ToolName: q.tool, ToolCallID: q.call, Input: raw, Risk: risk, Use: tools.Use(q.tool, raw)})
+	s.Emit(execution.ApprovalRequired{ID: id, Action: action, Detail: detail, ToolName: q.tool, ToolCallID: q.call, Input: raw, Risk: risk, Use: tools.Use(q.tool, raw), Editable: true})
 	return true
 }
 

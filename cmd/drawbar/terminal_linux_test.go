@@ -96,6 +96,30 @@ func TestQuestionOnATerminal(t *testing.T) {
 	}
 }
 
+// Another command than the one that is asked about can be allowed; it is the one that runs and that is shown.
+func TestPermissionEdit(t *testing.T) {
+	t.Parallel()
+	s := onTerminal(t, 100, `{"turns":[{"tools":[{"name":"shell","input":{"command":"touch asked.txt"}}]},{"text":"Done."}]}`, "run", "harness/anthropic/model-x", "write it")
+	const keys = "[n]o  [e]dit  [?] "
+	text := s.await(0, keys)
+	s.Type("e\n")
+	text = s.await(len(text), keys)
+	if !strings.Contains(text, "type e and the command to allow instead: e touch asked.txt\r\n") {
+		t.Errorf("%q", text)
+	}
+	s.Type("e touch edited.txt\n")
+	text = s.await(len(text), "Done.")
+	if !strings.Contains(text, "allowed: instead: touch edited.txt\r\n") || !strings.Contains(text, "✓ shell touch edited.txt") {
+		t.Errorf("%q", text)
+	}
+	s.Exit()
+	for name, want := range map[string]bool{"asked.txt": false, "edited.txt": true} {
+		if _, err := os.Stat(filepath.Join(s.cmd.Dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A permission question shows what would be written; what is no answer asks again, v shows all of it, and a allows the next ones, too.
 func TestPermissionKeys(t *testing.T) {
 	t.Parallel()

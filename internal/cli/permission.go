@@ -44,7 +44,17 @@ func (p Permission) keys(viewed bool) string {
 	if _, cut := p.subject(false); cut && !viewed {
 		view = "  [v]iew all"
 	}
-	return "  Allow? [y]es" + always + "  [n]o" + view + "  [?] "
+	edit := ""
+	if p.editable() {
+		edit = "  [e]dit"
+	}
+	return "  Allow? [y]es" + always + "  [n]o" + edit + view + "  [?] "
+}
+
+// editable reports whether another command can be allowed instead.
+func (p Permission) editable() bool {
+	_, ok := p.Question.WithCommand("")
+	return ok
 }
 
 // title names the tool and what it is for.
@@ -167,10 +177,12 @@ const (
 	ReplyDecision              // the decision is made
 	ReplyView                  // show the whole change
 	ReplyHelp                  // explain the keys
+	ReplyEdit                  // say how to allow another command
 )
 
-// Decide reads a reply to a permission question: y, a, n, n with a reason, v or ?. always is the rule that a stands for.
-func Decide(line, always string) (execution.Decision, Reply) {
+// Decide reads a reply to a permission question: y, a, n, n with a reason, e with a command, v or ?. always is the rule that a stands
+// for; edit returns the input with another command, if the call can have one.
+func Decide(line, always string, edit func(command string) (json.RawMessage, bool)) (execution.Decision, Reply) {
 	word, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
 	reason = strings.TrimSpace(reason)
 	switch word = strings.ToLower(strings.TrimRight(word, ",:")); {
@@ -178,6 +190,15 @@ func Decide(line, always string) (execution.Decision, Reply) {
 		return execution.Decision{Reason: DeniedByUser}, ReplyDecision
 	case word == "n" || word == "no":
 		return execution.Decision{Reason: reason}, ReplyDecision
+	case word == "e" || word == "edit":
+		input, ok := edit(reason)
+		switch {
+		case !ok:
+			return execution.Decision{}, ReplyUnclear
+		case reason == "":
+			return execution.Decision{}, ReplyEdit
+		}
+		return execution.Decision{Approve: true, Input: input}, ReplyDecision
 	case reason != "": // it is not certain what is meant
 	case word == "y" || word == "yes":
 		return execution.Decision{Approve: true}, ReplyDecision
@@ -200,7 +221,11 @@ func (p Permission) help() string {
 	if rule := p.Always(); rule != "" {
 		fmt.Fprintf(&b, "  a          allow this call, and from now on in this run those that the rule %s allows\n", rule)
 	}
-	b.WriteString("  n          deny it\n  n REASON   deny it and tell the agent why\n  v          show the whole change\n")
+	b.WriteString("  n          deny it\n  n REASON   deny it and tell the agent why\n")
+	if p.editable() {
+		b.WriteString("  e COMMAND  allow this command instead\n")
+	}
+	b.WriteString("  v          show the whole change\n")
 	return b.String()
 }
 
@@ -211,6 +236,8 @@ func (r *Renderer) Again(p Permission, reply Reply, line string) string {
 		return r.block(p, true, "")
 	case ReplyHelp:
 		return p.help() + p.keys(false)
+	case ReplyEdit:
+		return "  type e and the command to allow instead: e " + Printable(p.Question.Use.Command) + "\n" + p.keys(false)
 	}
 	return "  " + r.paint(yellow, fmt.Sprintf("%q is not an answer", OneLine(line, 40))) + "; to deny it with a reason: n REASON\n" + p.keys(false)
 }

@@ -73,7 +73,7 @@ func (q *Questions) Approve(ctx context.Context, b execution.ApprovalRequired) e
 			if err != nil {
 				return err
 			}
-			d, reply := Decide(line, p.Always())
+			d, reply := Decide(line, p.Always(), b.WithCommand)
 			if reply == ReplyDecision {
 				decision = d
 				return nil

@@ -15,21 +15,30 @@ import (
 // TestDecide: only a clear word decides.
 func TestDecide(t *testing.T) {
 	t.Parallel()
+	edit := execution.ApprovalRequired{Editable: true, Use: execution.ToolUse{Kind: execution.ToolShell, Command: "rm -r x"}, Input: json.RawMessage(`{"command":"rm -r x","n":1}`)}.WithCommand
 	for in, want := range map[string]execution.Decision{
-		"y": {Approve: true}, " YES ": {Approve: true}, "n": {Reason: "denied by the user"}, "No, ": {Reason: "denied by the user"},
+		"e rm  x": {Approve: true, Input: json.RawMessage(`{"command":"rm  x","n":1}`)},
+		"y":       {Approve: true}, " YES ": {Approve: true}, "n": {Reason: "denied by the user"}, "No, ": {Reason: "denied by the user"},
 		"n use another file": {Reason: "use another file"}, "no, later": {Reason: "later"}, "a": {Approve: true, Always: "Read"}, "Always": {Approve: true, Always: "Read"},
 	} {
-		if got, reply := Decide(in, "Read"); reply != ReplyDecision || !reflect.DeepEqual(got, want) {
+		if got, reply := Decide(in, "Read", edit); reply != ReplyDecision || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, want %+v", in, got, want)
 		}
 	}
-	for in, want := range map[string]Reply{"": ReplyUnclear, "yes please": ReplyUnclear, "use another file": ReplyUnclear, "ya": ReplyUnclear, "v": ReplyView, "?": ReplyHelp} {
-		if got, reply := Decide(in, "Read"); reply != want || got.Approve {
+	for in, want := range map[string]Reply{"": ReplyUnclear, "yes please": ReplyUnclear, "use another file": ReplyUnclear, "ya": ReplyUnclear, "v": ReplyView, "?": ReplyHelp, "e": ReplyEdit, " Edit ": ReplyEdit} {
+		if got, reply := Decide(in, "Read", edit); reply != want || got.Approve {
 			t.Errorf("%q: %v, want %v", in, reply, want)
 		}
 	}
-	if _, reply := Decide("a", ""); reply != ReplyUnclear {
+	if _, reply := Decide("a", "", edit); reply != ReplyUnclear {
 		t.Error("always without a rule decides")
+	}
+	for _, q := range []execution.ApprovalRequired{{}, {Use: execution.ToolUse{Kind: execution.ToolShell, Command: "x"}, Input: json.RawMessage(`{"command":"x"}`)},
+		{Editable: true, Use: execution.ToolUse{Kind: execution.ToolEdit}, Input: json.RawMessage(`{"command":"x"}`)},
+		{Editable: true, Use: execution.ToolUse{Kind: execution.ToolShell, Command: "x"}, Input: json.RawMessage(`{"words":["x"]}`)}} {
+		if d, reply := Decide("e ls", "", q.WithCommand); reply != ReplyUnclear || d.Approve {
+			t.Errorf("%+v can be edited", q)
+		}
 	}
 }
 

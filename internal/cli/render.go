@@ -213,6 +213,12 @@ func (r *Renderer) Event(e execution.Event) {
 		if r.Unasked {
 			break
 		}
+		if len(b.Input) > 0 {
+			b.Detail = strings.TrimPrefix(b.Detail+"; instead: "+Relative(r.Dir, Summarize(b.Input)), "; ")
+			if c := r.tools.find(b.ToolCallID); c != nil {
+				c.what = Relative(r.Dir, Summarize(b.Input))
+			}
+		}
 		r.note("%s%s", indent, r.paint(green, "  allowed"+reasonText(b.Detail)))
 	case execution.ApprovalDenied:
 		r.denial = b.Reason

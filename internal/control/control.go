@@ -50,6 +50,14 @@ type PendingQuestion struct {
 	Detail   string               `json:"detail,omitempty"`
 	Always   string               `json:"always,omitempty"` // rule that an answer may allow from now on
 	Since    time.Time            `json:"since"`
+	// Command and Input are those of a call whose command an answer may change, empty for any other.
+	Command string          `json:"command,omitempty"`
+	Input   json.RawMessage `json:"input,omitempty"`
+}
+
+// WithCommand returns the input of the call with another command; ok is false if an answer cannot change it.
+func (q PendingQuestion) WithCommand(command string) (input json.RawMessage, ok bool) {
+	return execution.ApprovalRequired{Editable: true, Input: q.Input, Use: execution.ToolUse{Kind: execution.ToolShell, Command: q.Command}}.WithCommand(command)
 }
 
 // String returns the question in words.
@@ -288,6 +296,9 @@ func Apply(r *agent.Run, c Call) Reply {
 		p := PendingQuestion{ID: q.ID, Since: time.UnixMilli(q.CreatedAt).UTC()}
 		if a, ok := q.Approval(); ok {
 			p.Approval, p.Text, p.Detail, p.Always = true, a.Action, a.Detail, r.Suggest(a)
+			if _, ok := a.WithCommand(""); ok {
+				p.Command, p.Input = a.Use.Command, a.Input
+			}
 		} else if i, ok := q.Body.(execution.InputRequired); ok {
 			p.Text, p.Detail = i.Question, i.Context
 		}

@@ -213,7 +213,7 @@ func (r *run) ask(ctx context.Context, c Part, job Job, input json.RawMessage) (
 		risk = execution.RiskMedium
 	}
 	id := r.question()
-	q := execution.ApprovalRequired{ID: id, Action: job.Ask, Detail: job.Detail, ToolName: c.Name, ToolCallID: c.ID, Input: input, Risk: risk, Use: job.Use}
+	q := execution.ApprovalRequired{ID: id, Action: job.Ask, Detail: job.Detail, ToolName: c.Name, ToolCallID: c.ID, Input: input, Risk: risk, Use: job.Use, Editable: true}
 	r.emit(q)
 	d, answered := r.box.Answer(ctx, id)
 	if !answered {

@@ -214,7 +214,7 @@ func Parse(line string, do func(control.Call) (control.Reply, error), shown func
 			d := execution.Decision{Approve: true, Text: text}
 			if q.Approval {
 				var reply cli.Reply
-				if d, reply = cli.Decide(text, q.Always); reply != cli.ReplyDecision {
+				if d, reply = cli.Decide(text, q.Always, q.WithCommand); reply != cli.ReplyDecision {
 					again(q.ID, reply)
 					return control.Call{}, false
 				}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"encoding/json"
 	"reflect"
 	"testing"
 
@@ -17,6 +18,7 @@ func TestParseLines(t *testing.T) {
 	approve := execution.Decision{Approve: true}
 	always := execution.Decision{Approve: true, Always: "Edit(**)"}
 	reason := execution.Decision{Reason: "not now"}
+	edited := execution.Decision{Approve: true, Input: json.RawMessage(`{"command":"ls"}`)}
 	answer := execution.Decision{Approve: true, Text: "the second"}
 	for _, tc := range []struct {
 		name, line string
@@ -28,6 +30,8 @@ func TestParseLines(t *testing.T) {
 		{"nothing", "  ", pending(), control.Call{}, false},
 		{"an approval", "y", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{Verb: "answer", Question: "q1", Decision: &approve}, false},
 		{"for the run", "a", pending(control.PendingQuestion{ID: "q1", Approval: true, Always: "Edit(**)"}), control.Call{Verb: "answer", Question: "q1", Decision: &always}, false},
+		{"another command", "e ls", pending(control.PendingQuestion{ID: "q1", Approval: true, Command: "rm x", Input: json.RawMessage(`{"command":"rm x"}`)}), control.Call{Verb: "answer", Question: "q1", Decision: &edited}, false},
+		{"unclear too", "e ls", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{}, false},
 		{"a denial", "n not now", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{Verb: "answer", Question: "q1", Decision: &reason}, false},
 		{"unclear", "hm", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{}, false},
 		{"view", "v", pending(control.PendingQuestion{ID: "q1", Approval: true}), control.Call{}, false},
@@ -49,7 +53,7 @@ func TestParseLines(t *testing.T) {
 		if (looked == "/cost") != (tc.name == "the cost") {
 			t.Errorf("%s: looked at %q", tc.name, looked)
 		}
-		if helped != (tc.name == "help" || tc.name == "unclear" || tc.name == "view") {
+		if helped != (tc.name == "help" || tc.name == "unclear" || tc.name == "unclear too" || tc.name == "view") {
 			t.Errorf("%s: helped %v", tc.name, helped)
 		}
 		if !reflect.DeepEqual(call, tc.want) || quit != tc.quit {

@@ -290,11 +290,12 @@ func TestBudget(t *testing.T) {
 			return nil
 		}
 		sum, err := Run(t.Context(), list(6, "a"), Options{Jobs: 2, Run: d.run, Results: results})
-		if err != nil || sum.Stop != Budget || sum.Run != 3 || sum.Left != 3 || results.Of("2") != nil {
+		if err != nil || sum.Stop != Budget || sum.Run < 3 || sum.Run > 4 || sum.Left != 6-sum.Run || results.Of("2") != nil { // one may begin beside it
 			t.Errorf("%+v, %v", sum, err)
 		}
 		used = false
-		if sum, err = Run(t.Context(), list(6, "a"), Options{Jobs: 2, Run: d.run, Results: results}); err != nil || sum.Stop != Done || sum.Run != 3 {
+		left := sum.Left
+		if sum, err = Run(t.Context(), list(6, "a"), Options{Jobs: 2, Run: d.run, Results: results}); err != nil || sum.Stop != Done || sum.Run != left {
 			t.Errorf("then %+v, %v", sum, err)
 		}
 	})
