@@ -19,7 +19,9 @@ func (l *lab) onTerminal(args ...string) *ptytest.Screen {
 	l.t.Helper()
 	cmd := exec.Command(binary, append([]string{"run", l.kit.name, "--cwd", l.work}, args...)...)
 	cmd.Env, cmd.Dir = append(l.environ(), "TERM=xterm"), l.work
-	return ptytest.Start(l.t, cmd, 120, "")
+	s := ptytest.Start(l.t, cmd, 120, "")
+	s.Patience = max(s.Patience, patience)
+	return s
 }
 
 // TestQuestionsOnATerminal: a question stands below what it asks about, in one piece and untouched; what was typed before answers

@@ -357,7 +357,7 @@ drawbar govern step`
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s := onTerminalIn(t, dir, env, 100, "", "", "govern", "approve")
-	for deadline := time.Now().Add(ptytest.Patience); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(s.cmd.Dir, ".agentxchain", "begun")); err == nil {
 			break
 		}

@@ -14,11 +14,10 @@ import (
 	"github.com/drawbar/drawbar/transport/pty"
 )
 
-// Patience is how long a screen waits for expected text.
-const Patience = 60 * time.Second
-
 // Screen is a program on its own terminal.
 type Screen struct {
+	Patience time.Duration // how long it waits for expected text; a minute unless it is set
+
 	t      *testing.T
 	term   *pty.Terminal
 	cmd    *exec.Cmd
@@ -36,7 +35,7 @@ func Start(t *testing.T, cmd *exec.Cmd, columns uint16, typed string) *Screen {
 	if err != nil {
 		t.Skip("SKIPPED: this machine gives no pseudo-terminal:", err)
 	}
-	s := &Screen{t: t, term: term, cmd: cmd, exited: make(chan struct{})}
+	s := &Screen{Patience: time.Minute, t: t, term: term, cmd: cmd, exited: make(chan struct{})}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = term.Slave, term.Slave, term.Slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	s.Type(typed)
@@ -89,7 +88,7 @@ func (s *Screen) Type(keys string) {
 // Await waits until the screen shows a text after an offset, and returns the offset after that text.
 func (s *Screen) Await(after int, want string) int {
 	s.t.Helper()
-	for deadline := time.Now().Add(Patience); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(s.Patience); ; time.Sleep(5 * time.Millisecond) {
 		text := s.Shown()
 		if i := strings.Index(text[min(after, len(text)):], want); i >= 0 {
 			return after + i + len(want)
@@ -106,7 +105,7 @@ func (s *Screen) Exit() int {
 	select {
 	case <-s.exited:
 		return s.cmd.ProcessState.ExitCode()
-	case <-time.After(Patience):
+	case <-time.After(s.Patience):
 		s.t.Fatalf("the program goes on:\n%q", s.Shown())
 		return 0
 	}
