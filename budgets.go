@@ -13,6 +13,7 @@ import (
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/worktree"
 )
 
@@ -46,12 +47,11 @@ type BudgetState struct {
 	Until       time.Time `json:"until"`
 	LimitUSD    float64   `json:"limitUsd"`
 	SpentUSD    float64   `json:"spentUsd"`
-	ReservedUSD float64   `json:"reservedUsd"`  // by live runs
-	LiveRuns    int       `json:"liveRuns"`     // that have reserved it
-	LeftUSD     float64   `json:"leftUsd"`      // never negative
-	Unpriced    int       `json:"unpricedRuns"` // whose cost is unknown: more than SpentUSD was spent
-
-	runUSD float64
+	ReservedUSD float64   `json:"reservedUsd"`      // by live runs
+	LiveRuns    int       `json:"liveRuns"`         // that have reserved it
+	LeftUSD     float64   `json:"leftUsd"`          // zero or at least a hundredth of a cent
+	Unpriced    int       `json:"unpricedRuns"`     // whose cost is unknown: more than SpentUSD was spent
+	RunUSD      float64   `json:"runUsd,omitempty"` // the limit of a run that states none; zero: LeftUSD
 }
 
 // String names the budget: "the daily budget of $20.00 for claude".
@@ -64,6 +64,18 @@ func (s BudgetState) String() string {
 		text += " in " + s.Project
 	}
 	return text
+}
+
+// checkBudgets refuses budgets that limit nothing or cannot be understood.
+func checkBudgets(list []Budget) error {
+	same := make([]config.Budget, len(list))
+	for i, b := range list {
+		same[i] = config.Budget(b)
+	}
+	if err := config.CheckBudgets(same); err != nil {
+		return execution.Errorf(execution.CodeValidation, "drawbar.New: %w", err)
+	}
+	return nil
 }
 
 // dollars formats an amount with cents, or with hundredths of a cent if it has any.
@@ -101,7 +113,7 @@ func (e *OverBudget) refusal() *execution.Error {
 	}
 }
 
-// least is what must be left for a run to begin.
+// least is what must be left for a run to begin: less is nothing.
 const least = 0.0001
 
 // Budgets returns how every budget stands, by period.
@@ -154,13 +166,13 @@ func (c *Client) affordable(store *runstore.Store, own []Budget, asked *float64)
 		return nil, execution.Errorf(execution.CodeConfig, "read what runs have cost: %w", err).WithHint("drawbar doctor")
 	}
 	tightest := slices.MinFunc(states, func(a, b BudgetState) int { return cmp.Compare(a.LeftUSD, b.LeftUSD) })
-	if tightest.LeftUSD < least || asked != nil && *asked > tightest.LeftUSD {
+	if tightest.LeftUSD == 0 || asked != nil && *asked > tightest.LeftUSD {
 		return nil, (&OverBudget{tightest}).refusal()
 	}
 	a := &Allowance{tightest.LeftUSD, tightest.LeftUSD}
 	for _, s := range states {
-		if s.runUSD > 0 {
-			a.RunUSD = min(a.RunUSD, s.runUSD)
+		if s.RunUSD > 0 {
+			a.RunUSD = min(a.RunUSD, s.RunUSD)
 		}
 	}
 	return a, nil
@@ -312,7 +324,7 @@ func (c *Client) budgets(store *runstore.Store, list []Budget, now time.Time) ([
 			if p.limit == 0 {
 				continue
 			}
-			s := BudgetState{Agent: b.Agent, Project: b.Project, Period: p.period, LimitUSD: p.limit, runUSD: b.Run}
+			s := BudgetState{Agent: b.Agent, Project: b.Project, Period: p.period, LimitUSD: p.limit, RunUSD: b.Run}
 			s.Since, s.Until = p.period.around(now)
 			report, err := store.Cost(runstore.Filter{Agent: b.Agent, Since: s.Since}, runstore.GroupCwd)
 			if err != nil {
@@ -328,7 +340,9 @@ func (c *Client) budgets(store *runstore.Store, list []Budget, now time.Time) ([
 					s.ReservedUSD, s.LiveRuns = s.ReservedUSD+r.ReservedUSD, s.LiveRuns+1
 				}
 			}
-			s.LeftUSD = max(0, p.limit-s.SpentUSD-s.ReservedUSD)
+			if s.LeftUSD = p.limit - s.SpentUSD - s.ReservedUSD; s.LeftUSD < least {
+				s.LeftUSD = 0
+			}
 			states = append(states, s)
 		}
 	}

@@ -281,6 +281,16 @@ func TestBudgetsOfTwoClients(t *testing.T) {
 	}
 }
 
+// TestBudgetsThatLimitNothing are refused, not passed over.
+func TestBudgetsThatLimitNothing(t *testing.T) {
+	t.Parallel()
+	for _, list := range [][]drawbar.Budget{{{}}, {{Daily: -1}}, {{Daily: 1, Project: "here"}}, {{Daily: 1}, {Weekly: 2}}} {
+		if _, err := drawbar.New(drawbar.Options{Budgets: list, Agents: []adapter.Descriptor{echoDescriptor()}}); execution.CodeOf(err) != execution.CodeValidation {
+			t.Errorf("%+v: %v", list, err)
+		}
+	}
+}
+
 // TestBudgetsNeedTheRecord: without a record nothing holds a budget, so nothing starts.
 func TestBudgetsNeedTheRecord(t *testing.T) {
 	t.Parallel()

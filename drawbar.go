@@ -113,7 +113,7 @@ func New(o Options) (*Client, error) {
 	if o.NoRecord && o.StateDir != "" {
 		return nil, execution.Errorf(execution.CodeValidation, "drawbar.New: StateDir and NoRecord are both set: nothing would be written to StateDir")
 	}
-	if err := errors.Join(checkDefaults(o.Defaults), checkRecordings(o)); err != nil {
+	if err := errors.Join(checkDefaults(o.Defaults), checkRecordings(o), checkBudgets(o.Budgets)); err != nil {
 		return nil, err
 	}
 	host := oshost.New(cliagent.Spawn)

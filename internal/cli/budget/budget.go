@@ -55,11 +55,15 @@ func list(app *cli.App) error {
 			app.Notef("no budget limits what runs cost together\n  try: drawbar budget set --daily 20")
 			return
 		}
-		w := app.Table("AGENT", "PROJECT", "PER", "LIMIT $", "SPENT $", "RESERVED $", "LEFT $", "AGAIN FROM")
+		w := app.Table("AGENT", "PROJECT", "PER", "LIMIT $", "SPENT $", "RESERVED $", "LEFT $", "A RUN $", "AGAIN FROM")
 		unpriced := 0
 		for _, s := range states {
+			run := ""
+			if s.RunUSD > 0 {
+				run = fmt.Sprintf("%.2f", s.RunUSD)
+			}
 			w.Row(all(s.Agent), all(s.Project), s.Period, fmt.Sprintf("%.2f", s.LimitUSD), fmt.Sprintf("%.4f", s.SpentUSD), fmt.Sprintf("%.4f", s.ReservedUSD),
-				fmt.Sprintf("%.4f", s.LeftUSD), s.Until.Format("Mon 2006-01-02"))
+				fmt.Sprintf("%.4f", s.LeftUSD), run, s.Until.Format("Mon 2006-01-02"))
 			unpriced = max(unpriced, s.Unpriced)
 		}
 		w.Flush()

@@ -19,7 +19,8 @@ type Budget struct {
 // Same reports whether both budgets are about the same runs.
 func (b Budget) Same(o Budget) bool { return b.Agent == o.Agent && b.Project == o.Project }
 
-func checkBudgets(list []Budget) error {
+// CheckBudgets refuses budgets that limit nothing, cannot be understood, or are about the same runs.
+func CheckBudgets(list []Budget) error {
 	for i, b := range list {
 		for name, usd := range map[string]float64{"daily": b.Daily, "weekly": b.Weekly, "monthly": b.Monthly, "run": b.Run} {
 			if usd < 0 || math.IsInf(usd, 0) || math.IsNaN(usd) {

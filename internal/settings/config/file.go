@@ -201,7 +201,7 @@ func (l *layer) check() error {
 			return fileError(l.path, "%v", err)
 		}
 	}
-	if err := checkBudgets(l.file.Budgets); err != nil {
+	if err := CheckBudgets(l.file.Budgets); err != nil {
 		return fileError(l.path, "%v", err)
 	}
 	if p := l.file.Profile; p != "" && !IsProfileName(strings.TrimPrefix(p, inProject)) {
