@@ -20,11 +20,11 @@ func New(app *cli.App) *cobra.Command {
 		Long: `Show what your budgets have left. A budget limits what the recorded runs of a day, week or month may cost together: all of them, those of an
 agent (--agent), or those in a directory and in worktrees of its repositories (--project).
 
-A run reserves its --budget before it starts; without one, what --run says, else all that is left. It is refused with exit code 21 if its
---budget is more than what is left, or nothing is, and stopped when it has cost what it reserved. Once it has ended, only its cost counts, on the day
-of its start. Agents report costs after calls of a model, so a run can cost one call more. A run whose cost may stay unknown, because
-the agent has no limit and the model no price, reserves nothing and says so: drawbar models price sets prices. Roles of a governed run that are an API or an MCP server have the limits
-of that run instead.`,
+A run reserves its --budget before it starts; one without reserves what --run of the budget says, or else all that is left. If too little is
+left, it is refused with exit code 21. When it has cost what it reserved, it is stopped. Once it has ended, only what it cost counts, on the
+day of its start. Agents report costs after each call of a model, so a run can cost one call more. If nobody can say what a run costs (an
+agent without limits, a model without a price), it reserves nothing and says so; drawbar models price sets prices. Roles of a governed run
+that are an API or an MCP server have that run's limits instead.`,
 		Example: `  drawbar budget set --daily 20
   drawbar budget set --agent claude --monthly 200 --run 5
   drawbar budget set --project . --weekly 50

@@ -18,8 +18,8 @@ func prices(app *cli.App) *cobra.Command {
 		Use: "price", Short: "Set the prices of models that Drawbar does not know, or that you pay otherwise",
 		Long: `List the prices that you have set, and the models that cost an unknown sum in the runs of the last 30 days.
 
-Prices are US dollars per million tokens. They count from then on: what a run cost is computed when it ends. A price that an agent itself states for
-a run goes before.`,
+Prices are US dollars per million tokens. They count from then on: what a run cost is computed when it ends. Where an agent states the cost of a
+run itself, that counts.`,
 		Example: `  drawbar models price set codex gpt-6-sol --input 3 --output 12 --cache-read 0.3
   drawbar models price rm codex gpt-6-sol`,
 		Args: cli.Args(cobra.NoArgs),
