@@ -34,8 +34,11 @@ var fakes = map[string]func(args []string){
 	},
 	"on-interrupt": func([]string) { onSignal(syscall.SIGINT, 7) },
 	"on-term":      func([]string) { onSignal(syscall.SIGTERM, 8) },
-	"stubborn": func([]string) {
+	"stubborn": func(args []string) {
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		if len(args) > 0 { // for those who do not read what it says
+			_ = os.WriteFile(args[0], nil, 0o600)
+		}
 		say("ready")
 		time.Sleep(forever)
 	},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -79,19 +80,30 @@ func TestRun(t *testing.T) {
 
 func TestRunIsStopped(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"hang-silent", "stubborn"} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		s := fake(t, name)
-		if s.Grace = 10 * time.Second; name == "stubborn" {
-			s.Grace = 100 * time.Millisecond
-		}
-		_, e := Run(ctx, s)
-		cancel()
-		if !errors.Is(e.Err, context.DeadlineExceeded) || !e.Stopped || e.Killed != (name == "stubborn") {
-			t.Errorf("%s: got %+v", name, e)
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	s := fake(t, "hang-silent")
+	s.Grace = 10 * time.Second
+	if _, e := Run(ctx, s); !errors.Is(e.Err, context.DeadlineExceeded) || !e.Stopped || e.Killed {
+		t.Errorf("got %+v", e)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ready := filepath.Join(t.TempDir(), "ready")
+	begun, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() {
+		for begun.Err() == nil {
+			if _, err := os.Stat(ready); err == nil {
+				stop() // it ignores signals from now on
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	s = fake(t, "stubborn", ready)
+	s.Grace = 100 * time.Millisecond
+	if _, e := Run(begun, s); !errors.Is(e.Err, context.Canceled) || !e.Stopped || !e.Killed {
+		t.Errorf("stubborn: got %+v", e)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
 	if _, e := Run(ctx, fake(t, "hang-silent")); !errors.Is(e.Err, context.Canceled) {
 		t.Errorf("got %+v", e)

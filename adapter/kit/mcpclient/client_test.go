@@ -164,10 +164,7 @@ func TestBadServers(t *testing.T) {
 			t.Parallel()
 			good, o := stdio(t, "good", "serves")
 			bad, _ := stdio(t, "bad", tt.plays)
-			o.Connect = 5 * time.Second
-			if tt.plays == "hangs" || tt.plays == "garbage" {
-				o.Connect = 500 * time.Millisecond
-			}
+			o.Connect = 5 * time.Second // the good one must make it, also on a busy machine
 			_, err := Open(t.Context(), []execution.MCPServer{good, bad}, o)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "server good") {
 				t.Errorf("%v", err)
