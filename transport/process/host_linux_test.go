@@ -416,17 +416,18 @@ func reaped(t *testing.T, k *kept) {
 
 // TestStartAhead: the first process gets the keeper that was started ahead, the next one its own, and one that nobody needs ends.
 func TestStartAhead(t *testing.T) {
-	children := func() map[int]bool {
+	keepers := func() map[int]bool { // and no watcher, which a program starts when it likes
 		pids := map[int]bool{}
 		for _, s := range supervisor.Descendants(os.Getpid()) {
-			pids[s.PID] = s.Parent == os.Getpid()
+			argv, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.PID))
+			pids[s.PID] = s.Parent == os.Getpid() && strings.HasPrefix(string(argv), role.Keeper+"\x00")
 		}
 		return pids
 	}
-	before := children()
+	before := keepers()
 	role.StartAhead()
 	first := start(t, fake(t, "true")).child.(*kept)
-	for pid, ours := range children() {
+	for pid, ours := range keepers() {
 		if ours && !before[pid] && pid != first.keeper.Pid {
 			t.Errorf("keeper %d was started ahead, and the first process has keeper %d", pid, first.keeper.Pid)
 		}

@@ -127,9 +127,6 @@ func (c *custom) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error) 
 	}
 	log.note("%v", err)
 	o := j.failed(limited, ClassAdapter, err, p.redact, filepath.Join(d.evidenceDir(), adapterLog))
-	if spawn := (*process.StartError)(nil); errors.As(err, &spawn) && !o.Cancelled {
-		o = d.notStarted(ctx, err)
-	}
 	o.Meta = j.latency(o.Meta)
 	return o, nil
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -105,9 +104,6 @@ func (m *mcpRuntime) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, err
 	}
 	log.note("%v", err)
 	o := c.failed(ctx, ClassMCP, err, p.redact, filepath.Join(d.evidenceDir(), mcpLog))
-	if spawn := (*process.StartError)(nil); errors.As(err, &spawn) && !o.Cancelled {
-		o = d.notStarted(ctx, err)
-	}
 	o.Meta = c.latency(o.Meta)
 	return o, nil
 }

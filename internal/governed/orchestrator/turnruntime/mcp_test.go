@@ -66,7 +66,7 @@ func turnServer(form string) *mcp.Server {
 			}
 			return text("it answered"), nil
 		case "progress":
-			for i := range 14 {
+			for i := range 35 {
 				time.Sleep(100 * time.Millisecond)
 				_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i), Message: "reading"})
 			}
@@ -232,7 +232,7 @@ func TestMCPFailures(t *testing.T) {
 func TestMCPProgress(t *testing.T) {
 	t.Parallel()
 	d := mcpScene(t, "progress")
-	d.Timeout = time.Second // the tool takes longer
+	d.Timeout = 3 * time.Second // the tool takes longer
 	if o := serve(t, t.Context(), d); !o.Staged || !strings.Contains(mcpLogOf(t, d), "reading") {
 		t.Errorf("%+v\n%s", o, mcpLogOf(t, d))
 	}
@@ -306,7 +306,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	defer s.Close()
 	for _, path := range []string{"/sdk", "/wrapped", "/wrapped%20deep"} {
 		d := httpScene(t, s.URL+path)
-		d.Timeout = time.Second // the SDK's tool takes longer, with progress
+		d.Timeout = 3 * time.Second // the SDK's tool takes longer, with progress
 		if o := serve(t, t.Context(), d); !o.Staged {
 			t.Errorf("%s: %+v\n%s", path, o, mcpLogOf(t, d))
 		}

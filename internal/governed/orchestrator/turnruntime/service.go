@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governed/prompt"
+	"github.com/drawbar/drawbar/transport/process"
 )
 
 // The classes of services that fail.
@@ -86,8 +87,8 @@ func (p *patience) reset(j *job) {
 	j.change(func(g *govern.Progress) { g.Deadline = j.now().Add(p.after) })
 }
 
-// failed is the outcome of a service that gave no result. class is used unless the time limit or the caller ended the
-// work.
+// failed is the outcome of a service that gave no result. class is used unless its program did not start, or the time
+// limit or the caller ended the work.
 func (j *job) failed(ctx context.Context, class string, err error, redact *secret.Redactor, log string) Outcome {
 	resume := "see " + j.d.shown(log) + ", then: drawbar govern step --resume"
 	o := Outcome{Class: class, Detail: redact.Text(err.Error()), Hint: resume}
@@ -97,6 +98,9 @@ func (j *job) failed(ctx context.Context, class string, err error, redact *secre
 		o.Hint = "give it more time: drawbar govern step --resume --timeout 40m"
 	case cause != nil:
 		return Outcome{Cancelled: true, Detail: "the caller stopped the turn", Hint: "drawbar govern step"}
+	}
+	if spawn := (*process.StartError)(nil); o.Class == class && errors.As(err, &spawn) {
+		return j.d.notStarted(ctx, err)
 	}
 	return o
 }
