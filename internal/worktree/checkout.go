@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 )
 
-// Checkout makes a directory with the files of a commit, in which a check runs. remove takes it away; if this process is killed
+// Checkout makes a directory with the files of a commit, set up like a new worktree, in which a check runs. remove takes it away; if this process is killed
 // first, it is in the list of worktrees, and Collect takes it away.
 func (m Manager) Checkout(ctx context.Context, top, name, commit string) (dir string, remove func() error, err error) {
 	if err := CheckName(name); err != nil {
@@ -41,6 +42,11 @@ func (m Manager) Checkout(ctx context.Context, top, name, commit string) (dir st
 	if _, err := git(ctx, top, "-c", "core.hooksPath="+os.DevNull, "worktree", "add", "--quiet", "--detach", t.Path, commit); err != nil {
 		_ = remove() // the error says more
 		return "", nil, err
+	}
+	setup := m.Setup
+	setup.Say = nil // a check says itself what goes on
+	if err := setup.apply(ctx, top, t.Path); err != nil {
+		return "", nil, errors.Join(err, remove())
 	}
 	return t.Path, remove, nil
 }

@@ -53,7 +53,7 @@ func read1(t *testing.T, path string) string {
 
 // TestSnapshot: the work of a run has its commits, what it staged and what it did not, and the worktree is as it was.
 func TestSnapshot(t *testing.T) {
-	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
 	tree, where := worked(t, repo, m, "one")
 	if w := snapshot(t, tree, "R0"); w.Commit != w.Base {
 		t.Errorf("no work: %+v", w)
@@ -92,7 +92,7 @@ func TestSnapshot(t *testing.T) {
 
 // TestRacyIndex: a file that was written again in the same instant as the index, with the same size, is in the work.
 func TestRacyIndex(t *testing.T) {
-	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
 	tree, where := worked(t, repo, m, "one")
 	file := filepath.Join(where, "x.txt")
 	write(t, file, "old")
@@ -118,7 +118,7 @@ func TestRacyIndex(t *testing.T) {
 
 // TestMerge: a work is merged three-way, all of it or nothing.
 func TestMerge(t *testing.T) {
-	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
 	write(t, filepath.Join(repo, "b.txt"), "1\n2\n3\n4\n5\n")
 	write(t, filepath.Join(repo, ".gitignore"), "*.log\n")
 	run(t, repo, "add", "-A")
@@ -206,7 +206,7 @@ func TestMerge(t *testing.T) {
 
 // TestWithout: protected files are as they were, however a work has changed them; the rest is the work.
 func TestWithout(t *testing.T) {
-	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
 	for _, file := range []string{"tests/changed", "tests/gone", "tests/dir/deep", "tests/link/x"} {
 		write(t, filepath.Join(repo, filepath.FromSlash(file)), "base")
 	}
@@ -243,7 +243,7 @@ func TestWithout(t *testing.T) {
 
 // TestCheckout: a clean checkout has the files of its commit and goes without a trace, also if the process was killed that made it.
 func TestCheckout(t *testing.T) {
-	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
 	head := run(t, repo, "rev-parse", "HEAD")
 	for _, killed := range []bool{false, true} {
 		dir, remove, err := m.Checkout(t.Context(), repo, "check-1", head)
@@ -275,7 +275,7 @@ func TestCheckout(t *testing.T) {
 
 // TestLeaseGoes: the lease of a worktree goes with it, and one that was waited for is not that of another.
 func TestLeaseGoes(t *testing.T) {
-	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
 	tree, _ := worked(t, repo, m, "one")
 	if _, err := m.Remove(t.Context(), tree, false); err != nil {
 		t.Fatal(err)

@@ -57,10 +57,13 @@ const (
 )
 
 // Manager has the worktrees below a directory.
-type Manager struct{ Dir string }
+type Manager struct {
+	Dir   string
+	Setup Setup // of those that it makes
+}
 
 // In returns the manager of the worktrees in a state directory.
-func In(stateDir string) Manager { return Manager{filepath.Join(stateDir, "worktrees")} }
+func In(stateDir string) Manager { return Manager{Dir: filepath.Join(stateDir, "worktrees")} }
 
 const (
 	record    = ".json"
@@ -124,8 +127,8 @@ func (m Manager) Open(ctx context.Context, dir, name string) (t Tree, where stri
 		if err = t.discard(ctx); err == nil {
 			t, err = m.create(ctx, top, name, file)
 		}
-	case err == nil && !exists(t.Path): // --force, because git still has it
-		_, err = git(ctx, top, "worktree", "add", "--quiet", "--force", t.Path, t.Branch)
+	case err == nil && !exists(t.Path):
+		err = m.restore(ctx, top, t)
 	}
 	if err != nil {
 		return t, "", nil, err
@@ -163,8 +166,24 @@ func (m Manager) create(ctx context.Context, top, name, file string) (Tree, erro
 		_ = t.discard(context.WithoutCancel(ctx)) // the error says more
 		return t, err
 	}
+	if err := m.Setup.apply(ctx, top, t.Path); err != nil {
+		return t, errors.Join(err, t.discard(context.WithoutCancel(ctx)))
+	}
 	t.Ready = true
 	return t, t.write()
+}
+
+// restore makes the directory of a worktree again, which somebody removed.
+func (m Manager) restore(ctx context.Context, top string, t Tree) error {
+	if _, err := git(ctx, top, "worktree", "add", "--quiet", "--force", t.Path, t.Branch); err != nil { // --force, because git still has it
+		return err
+	}
+	err := m.Setup.apply(ctx, top, t.Path)
+	if err != nil { // the next run tries again: nobody has worked in it
+		_, gone := git(context.WithoutCancel(ctx), top, "worktree", "remove", "--force", t.Path)
+		err = errors.Join(err, gone)
+	}
+	return err
 }
 
 // write writes the record.

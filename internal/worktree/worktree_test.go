@@ -59,7 +59,7 @@ func stand(t *testing.T, m Manager, name string) Tree {
 
 // TestWorktree: a worktree is made once, belongs to one run at a time, and goes only when nothing is lost with it.
 func TestWorktree(t *testing.T) {
-	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
 	ctx := t.Context()
 	tree, where, release, err := m.Open(ctx, repo, "one")
 	if err != nil {
@@ -141,7 +141,7 @@ func TestWorktree(t *testing.T) {
 
 // TestDetachedCommits: commits that an agent made beside its branch are not lost.
 func TestDetachedCommits(t *testing.T) {
-	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
 	_, where, release, err := m.Open(t.Context(), repo, "one")
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestDetachedCommits(t *testing.T) {
 
 // TestRefused: nothing is made where a worktree cannot be.
 func TestRefused(t *testing.T) {
-	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
 	empty := t.TempDir()
 	run(t, empty, "init", "-q")
 	run(t, repo, "branch", "drawbar/taken")
@@ -189,7 +189,7 @@ func TestRefused(t *testing.T) {
 
 // TestMissing: a worktree whose directory somebody removed is known, and collected if its commits are elsewhere.
 func TestMissing(t *testing.T) {
-	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
 	_, where, release, err := m.Open(t.Context(), repo, "one")
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestMissing(t *testing.T) {
 
 // TestInterrupted: a worktree whose making was killed is made anew, or collected; nothing of it stays in the repository.
 func TestInterrupted(t *testing.T) {
-	repo, m := repository(t), Manager{filepath.Join(t.TempDir(), "worktrees")}
+	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
 	for name, left := range map[string]func(Tree){
 		"record": func(Tree) {},
 		"branch": func(c Tree) { run(t, repo, "branch", c.Branch, c.Base) },

@@ -79,10 +79,16 @@ func merge(ctx context.Context, app *cli.App, cwd string, ids []string, check ra
 		}
 		works = append(works, one{run, work})
 	}
+	var checkouts worktree.Manager
+	if check.Command != "" {
+		if checkouts, err = app.NewWorktrees(ctx, target.Top, false); err != nil {
+			return err
+		}
+	}
 	done, left := []Merged{}, 0
 	for _, w := range works {
 		m := Merged{RunID: w.run.ID}
-		if err := bring(ctx, target, w.run, w.work, check, &m); err != nil {
+		if err := bring(ctx, target, w.run, w.work, check, checkouts, &m); err != nil {
 			m.Error = err.Error()
 		}
 		switch {
@@ -117,7 +123,7 @@ func merge(ctx context.Context, app *cli.App, cwd string, ids []string, check ra
 }
 
 // bring merges one work: the branch moves when everything else has passed.
-func bring(ctx context.Context, target *worktree.Target, run runstore.Run, work worktree.Work, check race.Check, m *Merged) error {
+func bring(ctx context.Context, target *worktree.Target, run runstore.Run, work worktree.Work, check race.Check, checkouts worktree.Manager, m *Merged) error {
 	tree, err := target.Merge(ctx, work)
 	var conflict *worktree.Conflict
 	if errors.As(err, &conflict) {
@@ -135,12 +141,8 @@ func bring(ctx context.Context, target *worktree.Target, run runstore.Run, work 
 		return err
 	}
 	if check.Command != "" {
-		worktrees, err := cli.Worktrees()
-		if err != nil {
-			return err
-		}
 		id := strings.ToLower(string(run.ID))
-		v, err := check.In(ctx, worktrees, target.Top, "check-merge-"+id[len(id)-8:], commit, filepath.FromSlash(target.Prefix))
+		v, err := check.In(ctx, checkouts, target.Top, "check-merge-"+id[len(id)-8:], commit, filepath.FromSlash(target.Prefix))
 		if err != nil {
 			return err
 		}

@@ -1,10 +1,8 @@
 package race
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -15,10 +13,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/base/lookpath"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/worktree"
-	"github.com/drawbar/drawbar/transport/process"
 )
 
 // Check is the command that says whether a work is good: exit code 0 means it is.
@@ -90,15 +86,15 @@ func (c Check) protects(file string) bool {
 	return false
 }
 
-// keeps reports whether a file of a work is as in the base for the check: a protected one, one that the command names and that was there
-// before, and one that says how tests are run.
-func (c Check) keeps(ctx context.Context, w worktree.Work, file string) bool {
-	return len(c.Protect) > 0 && (c.protects(file) || c.names(file) && w.Has(ctx, w.Base, file) || steers(ctx, w, file))
+// keeps reports whether a file of a work is as in the base for the check: a protected one, one that the command or those of the set-up name
+// and that was there before, and one that says how tests are run.
+func (c Check) keeps(ctx context.Context, setup string, w worktree.Work, file string) bool {
+	return len(c.Protect) > 0 && (c.protects(file) || (names(c.Command, file) || names(setup, file)) && w.Has(ctx, w.Base, file) || steers(ctx, w, file))
 }
 
-// names reports whether the command names a file: ./check.sh, scripts/check.
-func (c Check) names(file string) bool {
-	for _, word := range strings.Fields(c.Command) {
+// names reports whether a command names a file: ./check.sh, scripts/check.
+func names(command, file string) bool {
+	for _, word := range strings.Fields(command) {
 		if path.Clean(strings.Trim(word, `'"();&|`)) == file {
 			return true
 		}
@@ -135,7 +131,7 @@ func (c Check) hide(dir string) (err error) {
 		if d.IsDir() {
 			return root.MkdirAll(to, 0o755)
 		}
-		return copyInto(root, to, file)
+		return put(root, to, file)
 	})
 	if err != nil {
 		return failed(err)
@@ -143,25 +139,17 @@ func (c Check) hide(dir string) (err error) {
 	return nil
 }
 
-func copyInto(root *os.Root, to, file string) error {
-	info, err := os.Stat(file) // what a link leads to
-	if err != nil {
+// put copies a file, or what a link leads to.
+func put(root *os.Root, to, file string) error {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
 		return err
-	}
-	if !info.Mode().IsRegular() {
-		return nil
 	}
 	in, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o200)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	return worktree.CopyInto(root, to, in)
 }
 
 // In runs the check in a clean checkout of a commit, in a directory of it. name is that of the checkout.
@@ -181,36 +169,17 @@ func (c Check) In(ctx context.Context, m worktree.Manager, repository, name, com
 	return c.run(ctx, at)
 }
 
-// kept is how much of a check's output is kept.
-const kept = 8 << 10
-
-// run runs the check in a directory, with everything that it starts, to its end.
+// run runs the check in a directory.
 func (c Check) run(ctx context.Context, dir string) (v Verdict, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Limit)
 	defer cancel()
-	shell := lookpath.Shell(c.Command)
-	env := worktree.Environ()
-	program, err := lookpath.In(env, dir, shell[0])
-	if err != nil {
-		return v, execution.Errorf(execution.CodeConfig, "run the check: %w", err)
-	}
-	p, err := process.Start(ctx, process.Spec{Path: program, Args: shell[1:], Dir: dir, Env: env, Merge: true, Grace: time.Second})
-	if err != nil {
-		return v, execution.Errorf(execution.CodeConfig, "run the check: %w", err)
-	}
-	var tail bytes.Buffer
-	_ = process.ReadAll(p, func(l process.Line) { // how it ended says more
-		if tail.Len() > 2*kept {
-			tail.Next(tail.Len() - kept)
-		}
-		tail.Write(l.Data[max(0, len(l.Data)-kept):])
-		tail.WriteByte('\n')
-	})
-	exit := p.Wait()
-	v = Verdict{ExitCode: exit.Code, DurationMs: exit.Duration.Milliseconds(), TimedOut: errors.Is(ctx.Err(), context.DeadlineExceeded),
-		Output: string(tail.Bytes()[max(0, tail.Len()-kept):])}
-	if v.TimedOut {
+	r, err := worktree.Shell(ctx, dir, c.Command)
+	v = Verdict{ExitCode: r.ExitCode, DurationMs: r.Duration.Milliseconds(), TimedOut: errors.Is(ctx.Err(), context.DeadlineExceeded), Output: r.Output}
+	switch {
+	case v.TimedOut:
 		return v, nil
+	case err != nil && ctx.Err() == nil:
+		return v, execution.Errorf(execution.CodeConfig, "run the check: %w", err)
 	}
-	return v, context.Cause(ctx)
+	return v, err
 }

@@ -360,7 +360,7 @@ func (r *Race) check(ctx context.Context, work worktree.Work, i int) (v Verdict,
 
 // checkNow checks a work in a clean checkout, whose name has the number.
 func (r *Race) checkNow(ctx context.Context, work worktree.Work, number int) (v Verdict, err error) {
-	commit, restored, err := work.Without(ctx, func(file string) bool { return r.Check.keeps(ctx, work, file) })
+	commit, restored, err := work.Without(ctx, func(file string) bool { return r.Check.keeps(ctx, r.Worktrees.Setup.Command.Line, work, file) })
 	if err != nil {
 		return v, err
 	}

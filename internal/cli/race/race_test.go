@@ -55,7 +55,7 @@ func TestProtects(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]bool{"scripts/check.sh": true, "tools/run": true, "scripts/other.sh": false, "run": false} {
-		if got := c.names(file); got != want {
+		if got := names(c.Command, file); got != want {
 			t.Errorf("names %s: %t", file, got)
 		}
 	}
@@ -90,7 +90,7 @@ func TestSteers(t *testing.T) {
 	git("init", "-q")
 	const script, deps = `{"scripts":{"test":"jest"},"dependencies":{"a":"1"}}`, `{"scripts":{"test":"jest"},"dependencies":{"a":"1","b":"2"}}`
 	const project = "[project]\nname='x'\n[tool.pytest.ini_options]\naddopts='-q'\n"
-	base := commit(map[string]string{"package.json": script, "pyproject.toml": project})
+	base := commit(map[string]string{"package.json": script, "pyproject.toml": project, "there.txt": "x"})
 	for _, c := range []struct {
 		file, text string
 		want       bool
@@ -107,14 +107,18 @@ func TestSteers(t *testing.T) {
 		if got := steers(t.Context(), w, c.file); got != c.want {
 			t.Errorf("%s %s: %t", c.file, c.text, got)
 		}
-		if (Check{Command: "npm test"}).keeps(t.Context(), w, c.file) {
+		if (Check{Command: "npm test"}).keeps(t.Context(), "", w, c.file) {
 			t.Error("kept without a pattern")
 		}
 	}
-	w := worktree.Work{Repository: repo, Base: base, Commit: commit(map[string]string{"made.txt": "x", "package.json": "{}"})}
-	named := Check{Command: "cat made.txt package.json", Protect: []string{"none.of.these"}}
-	if named.keeps(t.Context(), w, "made.txt") || !named.keeps(t.Context(), w, "package.json") {
-		t.Error("a file that the command names is kept only if it was there before")
+	git("reset", "-q", "--hard", base)
+	w := worktree.Work{Repository: repo, Base: base, Commit: commit(map[string]string{"made.txt": "x", "there.txt": "changed"})}
+	const line = "cat made.txt there.txt"
+	for _, c := range []struct{ command, setup string }{{line, ""}, {"make", line}, {"make", ""}} {
+		check := Check{Command: c.command, Protect: []string{"none.of.these"}}
+		if check.keeps(t.Context(), c.setup, w, "made.txt") || check.keeps(t.Context(), c.setup, w, "there.txt") != (c != struct{ command, setup string }{"make", ""}) {
+			t.Errorf("%q: a file that the command or the set-up names is kept, if it was there before", c)
+		}
 	}
 }
 
@@ -170,7 +174,7 @@ func TestCheck(t *testing.T) {
 		}
 		return v
 	}
-	if v := run("i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done; echo the end >&2; exit 3", time.Minute); v.ExitCode != 3 || v.Last() != "the end" || len(v.Output) > kept+100 {
+	if v := run("i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done; echo the end >&2; exit 3", time.Minute); v.ExitCode != 3 || v.Last() != "the end" || len(v.Output) > 8<<10+100 {
 		t.Errorf("%d, %d bytes, %q", v.ExitCode, len(v.Output), v.Last())
 	}
 	if v := run("sleep 60", 200*time.Millisecond); !v.TimedOut || v.Last() != "the check took too long" {

@@ -28,6 +28,8 @@ type order struct {
 
 	Hooks       []string      `json:"hooks,omitempty"`
 	HookTimeout time.Duration `json:"hookTimeout,omitempty"`
+
+	trust bool // what the project sets the worktree up with
 }
 
 // startLimit is how long a background run may take until it is recorded.
@@ -60,7 +62,7 @@ func Detach(ctx context.Context, app *cli.App, client *drawbar.Client, o order, 
 	if err != nil {
 		return err
 	}
-	if err := o.Worktree.prepare(ctx); err != nil {
+	if err := o.Worktree.prepare(ctx, app, o.trust); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -135,7 +137,7 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 		return err
 	}
 	defer wait()
-	leave, err := o.Worktree.enter(ctx, app, &req, false)
+	leave, err := o.Worktree.enter(ctx, app, &req, false, false)
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,11 @@ func (o *options) race(cmd *cobra.Command, app *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	worktrees, err := cli.Worktrees()
+	dir, err := app.ProjectDir()
+	if err != nil {
+		return err
+	}
+	worktrees, err := app.NewWorktrees(cmd.Context(), dir, o.trust)
 	if err != nil {
 		return err
 	}

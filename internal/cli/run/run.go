@@ -202,13 +202,13 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return err
 	}
 	if o.detach {
-		return Detach(cmd.Context(), app, client, order{req, opts.Fallback, o.name, at, o.hooks, o.hookTimeout}, opts)
+		return Detach(cmd.Context(), app, client, order{req, opts.Fallback, o.name, at, o.hooks, o.hookTimeout, o.trust}, opts)
 	}
 	defer wait()
 	if err := o.answer.open(); err != nil {
 		return err
 	}
-	leave, err := at.enter(cmd.Context(), app, &req, true)
+	leave, err := at.enter(cmd.Context(), app, &req, o.trust, true)
 	if err != nil {
 		return err
 	}

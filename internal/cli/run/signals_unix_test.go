@@ -30,6 +30,7 @@ func (l *late) Write(p []byte) (int, error) {
 		l.once.Do(func() {
 			time.Sleep(200 * time.Millisecond) // the result is known to the command by now
 			_ = syscall.Kill(syscall.Getpid(), syscall.SIGTERM)
+			time.Sleep(500 * time.Millisecond) // another thread may get it, later
 		})
 	}
 	return len(p), nil

@@ -35,9 +35,9 @@ func placeOf(value string, req *execution.Request) (*place, error) {
 	return &place{value, req.Run.Cwd, false}, worktree.CheckName(value)
 }
 
-// open makes the worktree and makes a run work in it.
-func (p *place) open(ctx context.Context, req *execution.Request) (m worktree.Manager, t worktree.Tree, release func(), err error) {
-	if m, err = cli.Worktrees(); err != nil {
+// open makes the worktree and makes a run work in it. With trust the user trusts what the project sets it up with.
+func (p *place) open(ctx context.Context, app *cli.App, req *execution.Request, trust bool) (m worktree.Manager, t worktree.Tree, release func(), err error) {
+	if m, err = app.NewWorktrees(ctx, p.Dir, trust); err != nil {
 		return m, t, nil, err
 	}
 	t, req.Run.Cwd, release, err = m.Open(ctx, p.Dir, p.Name)
@@ -45,11 +45,11 @@ func (p *place) open(ctx context.Context, req *execution.Request) (m worktree.Ma
 }
 
 // prepare makes the worktree for a run of another process, so that what is wrong is said before that starts.
-func (p *place) prepare(ctx context.Context) error {
+func (p *place) prepare(ctx context.Context, app *cli.App, trust bool) error {
 	if p == nil {
 		return nil
 	}
-	_, _, release, err := p.open(ctx, &execution.Request{})
+	_, _, release, err := p.open(ctx, app, &execution.Request{}, trust)
 	if err == nil {
 		release()
 	}
@@ -57,11 +57,11 @@ func (p *place) prepare(ctx context.Context) error {
 }
 
 // enter makes a run work in its worktree. Call leave when it has ended; with report it says what the run left there.
-func (p *place) enter(ctx context.Context, app *cli.App, req *execution.Request, report bool) (leave func(), err error) {
+func (p *place) enter(ctx context.Context, app *cli.App, req *execution.Request, trust, report bool) (leave func(), err error) {
 	if p == nil {
 		return func() {}, nil
 	}
-	m, t, release, err := p.open(ctx, req)
+	m, t, release, err := p.open(ctx, app, req, trust)
 	if err != nil {
 		return nil, err
 	}

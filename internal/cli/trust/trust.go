@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -94,7 +95,7 @@ func find(app *cli.App, dir string) ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
-	places := []place{{dirs.Root, append(files.Items(hooks), customagent.AllItems(cfg)...)}}
+	places := []place{{dirs.Root, slices.Concat(files.Items(hooks), customagent.AllItems(cfg), cli.WorktreeItems(cfg))}}
 	root, err := project.Find(dir)
 	if err != nil {
 		return places, nil //nolint:nilerr // nothing is governed here

@@ -18,7 +18,15 @@ func New(app *cli.App) *cobra.Command {
 		Use: "worktrees",
 		Long: `List and remove the git worktrees that drawbar run --worktree and --race made: a directory and a branch drawbar/NAME each, below
 Drawbar's state directory. drawbar adopt RUN brings what was done in one into the repository, also what is not committed; git diff
-HEAD...drawbar/NAME shows its commits.`,
+HEAD...drawbar/NAME shows its commits.
+
+A new worktree has the files of the commit. For more, set worktrees.copy to what git ignores and it shall have a copy of, as patterns from the
+top of the repository, and worktrees.setup to a command that runs in it first, with DRAWBAR_REPOSITORY as the directory of the repository:
+
+  drawbar config set worktrees.copy '[".env", "node_modules"]'
+  drawbar config set worktrees.setup 'npm ci'
+
+The clean checkouts of checks get the same. A project's own file adds to what is copied; its command replaces yours after you trust it.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return show(cmd, app) },
 	}

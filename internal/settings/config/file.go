@@ -32,9 +32,10 @@ type File struct {
 	CustomAgents map[string]json.RawMessage `json:"customAgents,omitempty" jsonschema:"agents that are described without code, by name"`
 	Models       []Model                    `json:"models,omitempty" jsonschema:"models that are added, or declared otherwise"`
 	// SafeDirectories are projects whose .drawbar applies although it belongs to another user.
-	SafeDirectories []string `json:"safeDirectories,omitempty" jsonschema:"projects of other users whose .drawbar counts, * for all; user's file only"`
-	Notify          *Notify  `json:"notify,omitempty" jsonschema:"who is told when a run waits or ends; user's file only"`
-	Budgets         []Budget `json:"budgets,omitempty" jsonschema:"what runs may cost together; user's file only"`
+	SafeDirectories []string  `json:"safeDirectories,omitempty" jsonschema:"projects of other users whose .drawbar counts, * for all; user's file only"`
+	Notify          *Notify   `json:"notify,omitempty" jsonschema:"who is told when a run waits or ends; user's file only"`
+	Budgets         []Budget  `json:"budgets,omitempty" jsonschema:"what runs may cost together; user's file only"`
+	Worktrees       Worktrees `json:"worktrees,omitzero" jsonschema:"what a new worktree of a run gets besides the files of its commit"`
 }
 
 // FileType is the type of a complete configuration file: File plus the options of runs, general and per agent.
@@ -200,6 +201,9 @@ func (l *layer) check() error {
 		if err := n.check(); err != nil {
 			return fileError(l.path, "%v", err)
 		}
+	}
+	if err := l.file.Worktrees.check(); err != nil {
+		return fileError(l.path, "%v", err)
 	}
 	if err := CheckBudgets(l.file.Budgets); err != nil {
 		return fileError(l.path, "%v", err)

@@ -24,14 +24,14 @@ func fileKey(o execution.Option) string { return cmp.Or(o.Key, o.Name) }
 // isMerged reports whether the objects of several layers are merged; other values replace each other.
 func isMerged(key string) bool {
 	o, ok := execution.OptionNamed(key)
-	return key == "agents" || key == CustomAgents || ok && o.Merged()
+	return key == "agents" || key == CustomAgents || key == worktrees || ok && o.Merged()
 }
 
 // joined returns the list of two layers if it is of an option that adds up; else what is on top.
 func joined(key string, under, top json.RawMessage) json.RawMessage {
 	o, _ := execution.OptionNamed(key)
 	var list, more []string
-	if !o.Adds || json.Unmarshal(under, &list) != nil || json.Unmarshal(top, &more) != nil {
+	if !o.Adds && key != worktrees+".copy" || json.Unmarshal(under, &list) != nil || json.Unmarshal(top, &more) != nil {
 		return top
 	}
 	for _, entry := range more {

@@ -146,4 +146,9 @@ func (i Item) problem() string {
 // Same reports whether two items are the same thing with the same content.
 func Same(a, b Item) bool { return a.digest() == b.digest() }
 
+// Covers reports whether o, the item of another directory, runs the same and names no file with other content. It may lack files of i.
+func (i Item) Covers(o Item) bool {
+	return i.sameplace(o) && i.Runs == o.Runs && o.problem() == "" && !slices.ContainsFunc(o.Files, func(f File) bool { return !slices.Contains(i.Files, f) })
+}
+
 func (i Item) sameplace(o Item) bool { return i.File == o.File && i.Place == o.Place }

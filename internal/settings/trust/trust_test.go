@@ -211,3 +211,24 @@ func TestManyWriters(t *testing.T) {
 		t.Errorf("lost: %s", got)
 	}
 }
+
+// TestCovers: trust in a command holds in another work tree if that has no other content under a name of the command.
+func TestCovers(t *testing.T) {
+	here, there := newScene(t), newScene(t)
+	in := func(s *scene, runs string) Item { return New(s.root, s.root, "f", "p", runs, runs) }
+	const runs = "sh check.sh .env"
+	here.write(".env", "KEY=1\n")
+	if !in(here, runs).Covers(in(there, runs)) {
+		t.Error("a file that is only here counts")
+	}
+	if in(here, runs).Covers(in(there, runs+" x")) {
+		t.Error("another command is covered")
+	}
+	if in(there, runs).Covers(in(here, runs)) {
+		t.Error("a file that nobody saw is covered")
+	}
+	there.write("check.sh", "exit 1\n")
+	if in(here, runs).Covers(in(there, runs)) {
+		t.Error("another content is covered")
+	}
+}
