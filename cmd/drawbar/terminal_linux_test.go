@@ -490,6 +490,29 @@ func TestRaceAsks(t *testing.T) {
 	}
 }
 
+// The last line of a batch says how far it is, also on a narrow terminal; results stand above it, each in a line of its own.
+func TestBatchOnATerminal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := stage(t, dir)
+	file := filepath.Join(dir, "work", "items.jsonl")
+	text := `{"prompt":"a","command":["true"]}` + "\n" + `{"prompt":"b","command":["false"]}` + "\n" + `{"id":"last","prompt":"c","command":["sh","-c","sleep 2"]}` + "\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := onTerminalIn(t, dir, env, 60, "", "", "batch", file, "command")
+	s.Await(0, "batch · ")
+	s.Await(0, "2 of 3, 1 failed · now last")
+	if code := s.Exit(); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, line := range []string{"✓ 1  command", "✗ 2  command", "✓ last  command", "3 items: 3 done now"} {
+		if !regexp.MustCompile(`(^|\n|\x1b\[K)` + line).MatchString(s.Shown()) {
+			t.Errorf("%q does not begin a line of %q", line, s.Shown())
+		}
+	}
+}
+
 // Ctrl-C ends a race with what there is, also while the first check runs.
 func TestRaceInterrupted(t *testing.T) {
 	t.Parallel()

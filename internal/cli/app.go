@@ -140,13 +140,12 @@ func (a *App) Close() error {
 
 // Printf writes text for people to standard output. Control characters are removed, since the text may come from agents and files.
 func (a *App) Printf(format string, args ...any) {
-	_, _ = io.WriteString(a.Out, Printable(fmt.Sprintf(format, args...))) // nowhere to report an error
+	a.status.above(a.Out, Printable(fmt.Sprintf(format, args...)))
 }
 
 // Notef writes a message to standard error, without control characters.
 func (a *App) Notef(format string, args ...any) {
-	a.status.Hide()
-	_, _ = io.WriteString(a.Err, Printable(fmt.Sprintf(format, args...))+"\n")
+	a.status.above(a.Err, Printable(fmt.Sprintf(format, args...))+"\n")
 }
 
 // Warnf writes a warning to standard error.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -83,9 +84,9 @@ func (f *RequestFlags) Register(cmd *cobra.Command) {
 	fl.StringVarP(&f.File, "file", "f", "", "file with the prompt (- for standard input)")
 }
 
-// Refuse hides and refuses the prompt's flags and the options for which keep returns false. The error is "--FLAG why".
-func (f *RequestFlags) Refuse(cmd *cobra.Command, keep func(execution.Option) bool, why, hint string) {
-	names := slices.Clone(promptFlags)
+// Refuse hides and refuses the prompt's flags but those in kept, and the options for which keep returns false. The error is "--FLAG why".
+func (f *RequestFlags) Refuse(cmd *cobra.Command, keep func(execution.Option) bool, why, hint string, kept ...string) {
+	names := slices.DeleteFunc(slices.Clone(promptFlags), func(name string) bool { return slices.Contains(kept, name) })
 	for o := range execution.Options() {
 		if o.Flag != "" && !keep(o) {
 			names = append(names, o.Flag)
@@ -130,13 +131,11 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 		return req, err
 	}
 	o.Cwd = cwd
-	if f.System != "" || f.SystemFile != "" {
-		if req.Instructions.SystemPrompt, err = f.system(); err != nil {
-			return req, err
-		}
-		if o.SystemPromptMode == "" {
-			o.SystemPromptMode = execution.SystemPromptAppend
-		}
+	if req.Instructions.SystemPrompt, err = f.SystemPrompt(); err != nil {
+		return req, err
+	}
+	if req.Instructions.SystemPrompt != "" {
+		o.SystemPromptMode = cmp.Or(o.SystemPromptMode, execution.SystemPromptAppend)
 	} else if f.flags("system-mode") != "" {
 		return req, Usage("--system-mode without a system prompt").WithHint("add --system or --system-file")
 	}
@@ -311,7 +310,8 @@ func (f *RequestFlags) cwd() (string, error) {
 	return dir, d.Close()
 }
 
-func (f *RequestFlags) system() (string, error) {
+// SystemPrompt returns the text of --system or --system-file.
+func (f *RequestFlags) SystemPrompt() (string, error) {
 	if f.SystemFile == "" {
 		return f.System, nil
 	}

@@ -30,8 +30,12 @@ type StatusLine struct {
 
 var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
-// StartStatus starts the status line of the app's terminal; Close ends it. It is drawn only while Allow permits it.
+// StartStatus starts the status line of the app's terminal; Close ends it. It is drawn only while Allow permits it. It returns nil where lines cannot
+// be drawn again, and with --json.
 func (a *App) StartStatus(agentName string) *StatusLine {
+	if !IsTerminal(a.Err) || a.JSON || a.Getenv("TERM") == "dumb" {
+		return nil
+	}
 	s := &StatusLine{w: a.Err, start: time.Now(), agent: agentName, doing: "starting", allowed: true, stop: make(chan struct{}), done: make(chan struct{})}
 	a.status = s
 	go func() {
@@ -84,10 +88,24 @@ func (s *StatusLine) Hide() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.hide()
+}
+
+func (s *StatusLine) hide() {
 	if s.shown {
 		io.WriteString(s.w, "\r\x1b[K")
 		s.shown = false
 	}
+}
+
+// above writes text in the place of the line, which the next tick draws below it.
+func (s *StatusLine) above(w io.Writer, text string) {
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.hide()
+	}
+	_, _ = io.WriteString(w, text) // nowhere to report an error
 }
 
 // Allow sets whether the line may be drawn: only while the cursor is at the start of a line.

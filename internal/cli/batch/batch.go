@@ -44,7 +44,7 @@ func New(app *cli.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use: "batch FILE [AGENT]", Short: "Run many prompts of a file, several at once",
-		Long: `Run the prompts of a file of JSON lines. A line is an object with prompt, and at will id, systemPrompt, agent, cwd, model and every
+		Long: `Run the prompts of a file of JSON lines. A line is an object with prompt, and at will id, systemPrompt, agent, fallback, cwd, model and every
 other option of a run but the profile by its name in JSON; what a line leaves out comes from the command line and the configuration. Without an id, an
 item has the number of its line.
 
@@ -65,7 +65,7 @@ The exit code is 0 if all items completed, 1 if one failed, 21 at --max-cost or 
 	o.flags.Refuse(cmd, func(row execution.Option) bool {
 		return row.In(execution.ReachDefaults) || row.Name == "cwd" || row.Name == "profile"
 	},
-		"is for one run", "state it in a line of the file")
+		"is for one run", "state it in a line of the file", "system", "system-file", "fallback")
 	f := cmd.Flags()
 	f.StringVar(&o.jobs, "jobs", "1", "items at once; auto for one a processor core, at most 8")
 	f.StringVar(&o.results, "results", "", "file of results (default FILE.results.jsonl)")
@@ -86,6 +86,9 @@ func (o *options) do(cmd *cobra.Command, app *cli.App, args []string) error {
 		return err
 	}
 	r := &reader{app: app, cmd: cmd, flags: &o.flags, dir: dir, known: map[string]execution.RunOptions{}}
+	if r.system, err = o.flags.SystemPrompt(); err != nil {
+		return err
+	}
 	if len(args) > 1 {
 		entry, rest, err := o.flags.Agent(app, cmd, args[1:])
 		if err != nil {
@@ -133,8 +136,12 @@ func (o *options) do(cmd *cobra.Command, app *cli.App, args []string) error {
 		<-ctx.Done()
 		stop() // a second Ctrl-C ends the program; the runs end with it
 	}()
+	line := begin(app, items, &o.run)
 	o.run.Run = func(ctx context.Context, item queue.Item, _ int) (queue.Result, *queue.Limit) {
-		return o.one(ctx, app, client, item)
+		line.began(item.ID)
+		res, limit := o.one(ctx, app, client, item)
+		line.ended(item.ID, res, limit == nil)
+		return res, limit
 	}
 	o.run.Told = func(_ queue.Item, res queue.Result, earlier bool) {
 		tell(app, res, earlier)
@@ -144,6 +151,7 @@ func (o *options) do(cmd *cobra.Command, app *cli.App, args []string) error {
 		app.Notef("%s has reached its usage limit; its items wait until %s", agent, until.Format("2006-01-02 15:04:05"))
 	}
 	sum, err := queue.Run(ctx, items, o.run)
+	line.status.Close()
 	var text bytes.Buffer
 	err = errors.Join(err, o.summarize(app, sum, path), junit.Write(&text, "drawbar batch "+args[0], "drawbar.batch", o.report))
 	if err == nil {
@@ -242,12 +250,12 @@ func (o *options) one(ctx context.Context, app *cli.App, client *drawbar.Client,
 
 // run carries out one item. The error is why it could not be started; the result has it too.
 func run(ctx context.Context, client *drawbar.Client, item queue.Item) (queue.Result, *queue.Limit, error) {
-	req, _ := item.Work.(execution.Request)
+	w, _ := item.Work.(work)
 	failed := func(err error) (queue.Result, *queue.Limit, error) {
 		e := execution.Errorf(execution.CodeOf(err), "%w", err)
 		return queue.Result{Status: execution.StatusFailed, Error: e, ExitCode: exitcode.Of(err)}, nil, err
 	}
-	r, err := client.Run(ctx, req, drawbar.RunOptions{})
+	r, err := client.Run(ctx, w.request, drawbar.RunOptions{Fallback: w.fallback})
 	if err != nil {
 		return failed(err)
 	}
@@ -269,7 +277,7 @@ func run(ctx context.Context, client *drawbar.Client, item queue.Item) (queue.Re
 	if err != nil {
 		return failed(err)
 	}
-	one := queue.Result{RunID: res.RunID, SessionID: res.SessionID, Status: res.Status, Cost: res.Cost, Usage: res.Usage, DurationMs: res.DurationMs,
+	one := queue.Result{Agent: res.Agent, RunID: res.RunID, SessionID: res.SessionID, Status: res.Status, Cost: res.Cost, Usage: res.Usage, DurationMs: res.DurationMs,
 		ExitCode: exitcode.OfResult(res)}
 	if res.Output != nil {
 		one.Text, one.Structured = res.Output.Text, res.Output.Structured

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -29,17 +30,25 @@ const (
 // line is a line of the file besides the options of a run.
 type line struct {
 	id, prompt, system string
+	fallback           []string
 	options            config.Options
+}
+
+// work is what an item runs.
+type work struct {
+	request  execution.Request
+	fallback []string // agents
 }
 
 // reader makes requests of lines.
 type reader struct {
-	app   *cli.App
-	cmd   *cobra.Command
-	flags *cli.RequestFlags
-	agent string // of items that name none, empty for none
-	dir   string
-	known map[string]execution.RunOptions // by what they come from
+	app    *cli.App
+	cmd    *cobra.Command
+	flags  *cli.RequestFlags
+	agent  string // of items that name none, empty for none
+	system string // of items that have none
+	dir    string
+	known  map[string]execution.RunOptions // by what they come from
 }
 
 // read reads a file. Its error lists every line that cannot be run, and nothing is run then.
@@ -113,6 +122,7 @@ func (r *reader) item(n int, text []byte) (queue.Item, error) {
 			dir = filepath.Join(r.dir, below)
 		}
 	}
+	l.system = cmp.Or(l.system, r.system)
 	req := execution.Request{Message: execution.Message{Text: execution.Prompt(l.prompt)}, Instructions: execution.Instructions{SystemPrompt: l.system}}
 	if req.Run, err = r.options(dir, agent.Descriptor.Name, l.options); err != nil {
 		return queue.Item{}, err
@@ -122,11 +132,15 @@ func (r *reader) item(n int, text []byte) (queue.Item, error) {
 	}
 	req.Run.NonInteractive = true
 	req.Run.Tags = append(slices.Clip(req.Run.Tags), "batch")
-	if err := r.app.Possible(req); err != nil {
+	w := work{req, l.fallback}
+	if w.fallback == nil {
+		w.fallback = r.flags.Fallback
+	}
+	if err := r.app.Possible(req, w.fallback...); err != nil {
 		return queue.Item{}, err
 	}
 	sum := sha256.Sum256(text)
-	return queue.Item{ID: l.id, Hash: hex.EncodeToString(sum[:])[:hashSize], Agent: agent.Descriptor.Name, Alone: !agent.Capabilities().Agent.ParallelExecution, Work: req}, nil
+	return queue.Item{ID: l.id, Hash: hex.EncodeToString(sum[:])[:hashSize], Agent: agent.Descriptor.Name, Alone: !agent.Capabilities().Agent.ParallelExecution, Work: w}, nil
 }
 
 // options returns the options of a run, which most items share.
@@ -146,7 +160,7 @@ func (r *reader) options(dir, agent string, stated config.Options) (execution.Ru
 	return o, err
 }
 
-// parse reads a line: id, prompt, systemPrompt and the options of a run by their names in JSON.
+// parse reads a line: id, prompt, systemPrompt, fallback and the options of a run by their names in JSON.
 func parse(text []byte) (line, error) {
 	l := line{options: config.Options{}}
 	if err := exactjson.Keys(text); err != nil {
@@ -164,6 +178,12 @@ func parse(text []byte) (line, error) {
 			return l, fmt.Errorf("%s is not a text", name)
 		}
 		delete(l.options, name)
+	}
+	if raw, is := l.options["fallback"]; is {
+		if err := json.Unmarshal(raw, &l.fallback); err != nil || l.fallback == nil {
+			return l, errors.New("fallback is not a list of agents")
+		}
+		delete(l.options, "fallback")
 	}
 	if strings.TrimSpace(l.prompt) == "" {
 		return l, errors.New("it has no prompt")

@@ -105,10 +105,8 @@ func (r *Race) Run(ctx context.Context, interrupt <-chan struct{}) (res Result, 
 	}
 	defer leave()
 	res.Base = places[0].Base
-	if r.terminal() {
-		r.status = r.App.StartStatus("race")
-		defer r.status.Close()
-	}
+	r.status = r.App.StartStatus("race")
+	defer r.status.Close()
 	checking, endChecks := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer endChecks(nil)
 	stop := func(why error) {
@@ -170,10 +168,6 @@ func (r *Race) Run(ctx context.Context, interrupt <-chan struct{}) (res Result, 
 	})
 	res.Lanes = lanes
 	return res, nil
-}
-
-func (r *Race) terminal() bool {
-	return cli.IsTerminal(r.App.Err) && !r.App.JSON && r.App.Getenv("TERM") != "dumb"
 }
 
 // enter makes a worktree for each racer, all at the same commit. leave gives them back; those in which nothing was done go.

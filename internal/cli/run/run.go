@@ -273,7 +273,7 @@ func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 	terminal := cli.IsTerminal(app.In) && cli.IsTerminal(app.Err) && !app.JSON
 	asks := terminal && !req.Run.Interactive && !req.Run.NonInteractive
 	var status *cli.StatusLine
-	if terminal && !a.quiet && !req.Run.Interactive && app.Getenv("TERM") != "dumb" { // in a conversation the person types there
+	if terminal && !a.quiet && !req.Run.Interactive { // in a conversation the person types there
 		status = app.StartStatus(req.Run.Agent)
 		defer status.Close()
 	}

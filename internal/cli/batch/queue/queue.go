@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -217,7 +218,7 @@ func (r *runner) take(ctx context.Context, e ended) error {
 		r.again(e.index)
 		return nil
 	}
-	e.result.ID, e.result.Hash, e.result.Agent, e.result.Attempts = item.ID, item.Hash, item.Agent, e.attempt
+	e.result.ID, e.result.Hash, e.result.Agent, e.result.Attempts = item.ID, item.Hash, cmp.Or(e.result.Agent, item.Agent), e.attempt
 	if err := r.Results.Add(e.result); err != nil {
 		r.again(e.index)
 		return err
