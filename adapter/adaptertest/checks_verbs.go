@@ -209,7 +209,18 @@ const interruptAfter = 500 * time.Millisecond
 // pauseFor is how long a run is paused.
 const pauseFor = 50 * time.Millisecond
 
-func pause(ctx context.Context, s Subject) error {
+func pause(ctx context.Context, s Subject) (err error) {
+	for range 3 { // an agent may have done all before it hears of the pause, on a slow machine more often
+		if err = pauseOnce(ctx, s); !errors.Is(err, errOutran) {
+			return err
+		}
+	}
+	return err
+}
+
+var errOutran = errors.New("the paused run does not wait")
+
+func pauseOnce(ctx context.Context, s Subject) error {
 	if err := s.converses(execution.VerbPause, Steps); err != nil {
 		return err
 	}
@@ -234,7 +245,7 @@ func pause(ctx context.Context, s Subject) error {
 			}
 			time.AfterFunc(pauseFor, func() {
 				if state := r.State(); state != execution.StatePaused {
-					resumed <- fmt.Errorf("the paused run is %s", state)
+					resumed <- fmt.Errorf("%w: it is %s", errOutran, state)
 					return
 				}
 				resumed <- r.Resume()
