@@ -671,7 +671,7 @@ func TestHangWithTimeout(t *testing.T) {
 
 func TestIdleTimeout(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
-		idle := cmp.Or(k.slowStart, 3*time.Second)
+		idle := cmp.Or(k.slowStart, 6*time.Second) // others are silent for seconds on a busy machine
 		if k.slowStart > 0 {
 			partly(t, fmt.Sprintf("it is silent for seconds while it starts, so the limit is %s here", idle))
 		}
