@@ -137,7 +137,7 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 	if req.Instructions.SystemPrompt != "" {
 		o.SystemPromptMode = cmp.Or(o.SystemPromptMode, execution.SystemPromptAppend)
 	} else if f.flags("system-mode") != "" {
-		return req, Usage("--system-mode without a system prompt").WithHint("add --system or --system-file")
+		return req, NoSystemPrompt()
 	}
 	for _, a := range f.Attach {
 		att, err := attachment(a)
@@ -308,6 +308,11 @@ func (f *RequestFlags) cwd() (string, error) {
 		return "", Usage("cannot read the directory %s: %v", dir, err)
 	}
 	return dir, d.Close()
+}
+
+// NoSystemPrompt refuses --system-mode where nothing has a system prompt.
+func NoSystemPrompt() error {
+	return Usage("--system-mode without a system prompt").WithHint("add --system or --system-file")
 }
 
 // SystemPrompt returns the text of --system or --system-file.

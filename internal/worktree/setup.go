@@ -52,8 +52,8 @@ func (c Command) in(top, dir string) (string, error) {
 // setupLimit is how long a set-up command may take.
 const setupLimit = 30 * time.Minute
 
-// Variable names the repository that a worktree was made from, for set-up commands.
-const Variable = "DRAWBAR_REPOSITORY"
+// repositoryVariable names the repository that a worktree was made from, for set-up commands.
+const repositoryVariable = "DRAWBAR_REPOSITORY"
 
 // apply sets up dir, a work tree of the repository at top.
 func (s Setup) apply(ctx context.Context, top, dir string) error {
@@ -77,7 +77,7 @@ func (s Setup) apply(ctx context.Context, top, dir string) error {
 		limited, cancel := context.WithTimeoutCause(ctx, setupLimit, fmt.Errorf("it took longer than %s", setupLimit))
 		defer cancel()
 		var r Ran
-		if r, err = Shell(limited, at, c.Line, Variable+"="+top); err == nil && r.ExitCode != 0 {
+		if r, err = Shell(limited, at, c.Line, repositoryVariable+"="+top); err == nil && r.ExitCode != 0 {
 			err = fmt.Errorf("exit code %d: %s", r.ExitCode, cmp.Or(strings.TrimSpace(r.Output[max(0, len(r.Output)-500):]), "it printed nothing"))
 		}
 	}

@@ -81,7 +81,7 @@ func merge(ctx context.Context, app *cli.App, cwd string, ids []string, check ra
 	}
 	var checkouts worktree.Manager
 	if check.Command != "" {
-		if checkouts, err = app.NewWorktrees(ctx, target.Top, false); err != nil {
+		if checkouts, err = app.NewWorktrees(ctx, filepath.Join(target.Top, filepath.FromSlash(target.Prefix)), false); err != nil {
 			return err
 		}
 	}

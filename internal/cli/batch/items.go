@@ -59,6 +59,7 @@ func (r *reader) read(path string) ([]queue.Item, error) {
 	}
 	var items []queue.Item
 	var faults []string
+	prompted := false
 	seen := map[string]int{}
 	n := 0
 	for part := range bytes.Lines(text) {
@@ -76,6 +77,7 @@ func (r *reader) read(path string) ([]queue.Item, error) {
 			continue
 		}
 		seen[item.ID] = n
+		prompted = prompted || item.Work.(work).request.Instructions.SystemPrompt != "" //nolint:forcetypeassert // item made it
 		items = append(items, item)
 	}
 	switch {
@@ -86,6 +88,9 @@ func (r *reader) read(path string) ([]queue.Item, error) {
 	}
 	if len(faults) > 0 {
 		return nil, cli.Usage("%s", strings.Join(faults, "\n")).WithHint(`a line such as {"id":"1","prompt":"what to do"}`)
+	}
+	if !prompted && r.cmd.Flags().Changed("system-mode") {
+		return nil, cli.NoSystemPrompt()
 	}
 	return items, nil
 }

@@ -131,6 +131,8 @@ func TestRefusedFiles(t *testing.T) {
 		{"unknown key far from any", `{"zzzzzzzzz": 1}`, "", `unknown key "zzzzzzzzz"`},
 		{"unknown key of an agent", `{"agents": {"claude": {"modelx": "x"}}}`, "", `did you mean "model`},
 		{"wrong type", `{"timeout": "soon"}`, "", "timeout: want a number"},
+		{"a list", `{"worktrees": []}`, "", "worktrees: want an object, not a list"},
+		{"an object", `{"timeout": {}}`, "", "timeout: want a number, not an object"},
 		{"out of range", `{"maxBudgetUsd": -1}`, "", "maxBudgetUsd"},
 		{"no such word", `{"approvalMode": "maybe"}`, "", "approvalMode"},
 		{"no model", `{"defaultModel": "-x"}`, "", "defaultModel"},

@@ -131,9 +131,9 @@ func strict(data []byte, v any) error {
 	err := exactjson.Decode(data, v, aliases)
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if mismatch.Field == "" {
-			return fmt.Errorf("want %s, not a %s", kindName(mismatch.Type), mismatch.Value)
+			return fmt.Errorf("want %s, not %s", kindName(mismatch.Type), valueName(mismatch.Value))
 		}
-		return fmt.Errorf("%s: want %s, not a %s", mismatch.Field, kindName(mismatch.Type), mismatch.Value)
+		return fmt.Errorf("%s: want %s, not %s", mismatch.Field, kindName(mismatch.Type), valueName(mismatch.Value))
 	}
 	unknown, ok := errors.AsType[*exactjson.UnknownKeyError](err)
 	if !ok {
@@ -150,6 +150,19 @@ func strict(data []byte, v any) error {
 	default:
 		return fmt.Errorf("unknown key %q; did you mean %q?", unknown.Key, near)
 	}
+}
+
+// valueName names the kind of a JSON value, as the decoder calls it.
+func valueName(kind string) string {
+	switch kind {
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "bool":
+		return "true or false"
+	}
+	return "a " + kind
 }
 
 func kindName(t reflect.Type) string {
