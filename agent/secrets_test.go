@@ -270,8 +270,9 @@ func TestNoSecretIsShown(t *testing.T) {
 			return execution.Decision{Approve: true}
 		}}
 	r = start(t, b, req, opts)
-	close(ready)
-	if _, err := r.Send("and "+value, ""); err != nil {
+	_, err := r.Send("and "+value, "")
+	close(ready) // not before: the run may end once it is answered
+	if err != nil {
 		t.Fatal(err)
 	}
 	r.CloseInput()
