@@ -10,6 +10,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/execution/deltas"
 	"github.com/drawbar/drawbar/transport/jsonrpc"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -39,6 +40,7 @@ type parser struct {
 	known   bool // it sent a message of the protocol
 	waits   bool // an interrupted turn has not ended
 	held    []func()
+	texts   deltas.Accumulator // a program need not repeat a text with each piece
 	result  execution.Result
 }
 
@@ -130,6 +132,7 @@ func (p *parser) event(params json.RawMessage, s *cliagent.Sink) {
 			Message: p.errorf(execution.CodeParse, "an event is left out: %w", err).Message})
 		return
 	}
+	e = p.texts.Rebuild(e)
 	if _, ended := e.Body.(execution.TurnEnd); ended && e.Parent == "" && p.waits {
 		p.waits = false
 		s.AlarmIn(0)

@@ -2,6 +2,7 @@ package external
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -144,6 +145,19 @@ func TestServerEnds(t *testing.T) {
 		}
 		cancel()
 		_, _ = toServer.Close(), toNear.Close() // end what still reads
+	}
+}
+
+// TestServerStreams: what is said for a long answer grows with the answer, not with its square.
+func TestServerStreams(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	s := &server{adapter: &adaptertest.Fake{Declared: adaptertest.Capable, Script: adaptertest.Play}, out: &said, inbox: newInbox()}
+	s.inbox.put(execution.EndInput{})
+	s.execute(t.Context(), json.RawMessage("1"), adaptertest.PlayRequest(adaptertest.Long))
+	pieces := bytes.Count(said.Bytes(), []byte(`"text_delta"`))
+	if perPiece := said.Len() / max(1, pieces); pieces < 1000 || perPiece > 500 {
+		t.Errorf("%d pieces of text, %d bytes for each", pieces, perPiece)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/execution/deltas"
 	"github.com/drawbar/drawbar/transport/jsonrpc"
 )
 
@@ -227,6 +228,7 @@ func (s *server) execute(ctx context.Context, id json.RawMessage, req execution.
 	req.Tools = nil
 	var result *execution.Result
 	var broken error
+	var slim deltas.Slimmer // the text so far with each piece would be quadratic
 	for e, err := range s.adapter.Execute(ctx, req, s.inbox) {
 		if err != nil {
 			broken = err
@@ -236,7 +238,7 @@ func (s *server) execute(ctx context.Context, id json.RawMessage, req execution.
 			result = &f.Result
 			continue
 		}
-		s.write(jsonrpc.Message{Method: methodEvent, Params: e})
+		s.write(jsonrpc.Message{Method: methodEvent, Params: slim.Slim(e)})
 	}
 	switch {
 	case broken != nil:

@@ -15,7 +15,7 @@ export interface Request {
 
 export type Event =
   | { type: "session_start"; sessionId: string; resumed?: boolean }
-  | { type: "text_delta"; delta: string; accumulated: string }
+  | { type: "text_delta"; delta: string }
   | { type: "tool_call_ready"; toolCallId: string; toolName: string; input: unknown }
   | { type: "tool_result"; toolCallId: string; toolName: string; output: unknown }
   | { type: string; parentToolCallId?: string };
