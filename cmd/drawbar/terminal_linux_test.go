@@ -513,6 +513,34 @@ func TestBatchOnATerminal(t *testing.T) {
 	}
 }
 
+// The board of live runs shows a run that waits, and answers it.
+func TestTop(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := append(stage(t, dir), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
+	run := onTerminalIn(t, dir, env, 100, "", writesAFile, "run", "-d", "claude", "--approve", "prompt", "write it")
+	if code := run.Exit(); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, run.Shown())
+	}
+	s := onTerminalIn(t, dir, env, 100, "", "", "top")
+	s.Await(0, "1 waiting for you")
+	s.Await(0, "? Write made.txt")
+	s.Type("a")
+	at := s.Await(0, "+ made")
+	s.Type("what\r")
+	at = s.Await(at, "is not an answer")
+	s.Type("y\r")
+	at = s.Await(at, "approved: ")
+	s.Await(at, "completed")
+	s.Type("q")
+	if code := s.Exit(); code != 0 || !strings.Contains(s.Shown(), "\x1b[?1049l") {
+		t.Errorf("exit code %d:\n%q", code, s.Shown())
+	}
+	if made, err := os.ReadFile(filepath.Join(dir, "work", "made.txt")); string(made) != "made" {
+		t.Errorf("%q %v", made, err)
+	}
+}
+
 // Ctrl-C ends a race with what there is, also while the first check runs.
 func TestRaceInterrupted(t *testing.T) {
 	t.Parallel()

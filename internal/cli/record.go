@@ -45,6 +45,28 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
+// Run returns a recorded run.
+func (a *App) Run(id string) (runstore.Run, error) {
+	s, err := a.Store()
+	if err != nil {
+		return runstore.Run{}, err
+	}
+	r, err := s.Get(id)
+	if err := errors.Join(err, s.Close()); err != nil {
+		return r, RecordError(err)
+	}
+	return r, nil
+}
+
+// LiveRun returns a run that another process controls; hint is what to type if it has ended.
+func (a *App) LiveRun(id, hint string) (runstore.Run, error) {
+	r, err := a.Run(id)
+	if err == nil && !r.Live {
+		err = execution.Errorf(execution.CodeRunNotActive, "run %s has ended: %s", r.ID, EndOf(r.State, r.ErrorCode)).WithHint("%s", hint)
+	}
+	return r, err
+}
+
 // Since parses a point in time: a duration before now such as 24h or 7d, a date, or a time in RFC 3339.
 func Since(flag, s string, now time.Time) (time.Time, error) {
 	if s == "" {

@@ -56,12 +56,32 @@ func (r *Renderer) Fold() { r.tools.fold = true }
 func (r *Renderer) Mute() { r.out = io.Discard }
 
 // paint colours a text after removing control characters.
-func (r *Renderer) paint(code, s string) string {
+func (r *Renderer) paint(code, s string) string { return paint(r.color, code, s) }
+
+func paint(color bool, code, s string) string {
 	s = Printable(s)
-	if !r.color {
+	if !color || code == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// DiffLine returns a line of a difference for a terminal of so many columns, 0 for any: files may contain control characters.
+func DiffLine(line string, columns int, color bool) string {
+	code := ""
+	switch {
+	case strings.HasPrefix(line, "+"):
+		code = green
+	case strings.HasPrefix(line, "-"):
+		code = red
+	case strings.HasPrefix(line, "@"), strings.HasPrefix(line, "diff "):
+		code = dim
+	}
+	line = Printable(strings.ReplaceAll(line, "\t", "    "))
+	if columns > 0 {
+		line = Cut(line, columns)
+	}
+	return paint(color, code, line)
 }
 
 const (
@@ -110,6 +130,19 @@ func QuestionID(b execution.Body) execution.QuestionID {
 		return q.ID
 	case execution.InputRequired:
 		return q.ID
+	}
+	return ""
+}
+
+// AnsweredID returns the id of the question that an event ends, empty for other events.
+func AnsweredID(b execution.Body) execution.QuestionID {
+	switch b := b.(type) {
+	case execution.ApprovalGranted:
+		return b.ID
+	case execution.ApprovalDenied:
+		return b.ID
+	case execution.QuestionWithdrawn:
+		return b.ID
 	}
 	return ""
 }
@@ -460,7 +493,11 @@ func OneLine(s string, n int) string {
 
 // Fit returns a text in one line of at most that many columns of a terminal, where some characters take two.
 func Fit(s string, columns int) string {
-	s = OneLine(s, len(s))
+	return Cut(OneLine(s, len(s)), columns)
+}
+
+// Cut cuts a line without control characters to the width in columns.
+func Cut(s string, columns int) string {
 	if Columns(s) <= columns {
 		return s
 	}

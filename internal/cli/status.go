@@ -17,9 +17,7 @@ type StatusLine struct {
 	w       io.Writer
 	start   time.Time
 	agent   string
-	doing   string
-	tokens  int64
-	usd     float64
+	now     Progress
 	shown   bool
 	allowed bool // the cursor is at the start of a line
 	held    bool // a question is on the screen
@@ -36,7 +34,7 @@ func (a *App) StartStatus(agentName string) *StatusLine {
 	if !IsTerminal(a.Err) || a.JSON || a.Getenv("TERM") == "dumb" {
 		return nil
 	}
-	s := &StatusLine{w: a.Err, start: time.Now(), agent: agentName, doing: "starting", allowed: true, stop: make(chan struct{}), done: make(chan struct{})}
+	s := &StatusLine{w: a.Err, start: time.Now(), agent: agentName, now: Progress{Doing: "starting"}, allowed: true, stop: make(chan struct{}), done: make(chan struct{})}
 	a.status = s
 	go func() {
 		defer close(s.done)
@@ -62,12 +60,12 @@ func (s *StatusLine) draw() {
 		return
 	}
 	s.frame++
-	parts := []string{s.agent, time.Since(s.start).Round(time.Second).String(), s.doing}
-	if s.tokens > 0 {
-		parts = append(parts, Count(s.tokens)+" tokens")
+	parts := []string{s.agent, time.Since(s.start).Round(time.Second).String(), s.now.Doing}
+	if s.now.Tokens > 0 {
+		parts = append(parts, Count(s.now.Tokens)+" tokens")
 	}
-	if s.usd > 0 {
-		parts = append(parts, fmt.Sprintf("$%.4f", s.usd))
+	if s.now.USD > 0 {
+		parts = append(parts, fmt.Sprintf("$%.4f", s.now.USD))
 	}
 	fmt.Fprintf(s.w, "\r\x1b[K%c %s", frames[s.frame%len(frames)], Fit(strings.Join(parts, " · "), s.room()))
 	s.shown = true
@@ -135,7 +133,7 @@ func (s *StatusLine) Say(what string) {
 		return
 	}
 	s.mu.Lock()
-	s.doing = what
+	s.now.Doing = what
 	s.mu.Unlock()
 }
 
@@ -146,32 +144,7 @@ func (s *StatusLine) Event(e execution.Event) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch b := e.Body.(type) {
-	case execution.TurnStart:
-		s.doing = "waiting for the model"
-	case execution.ThinkingStart:
-		s.doing = "thinking"
-	case execution.MessageStart:
-		s.doing = "answering"
-	case execution.ToolCallReady:
-		s.doing = b.ToolName + " " + Summarize(b.Input)
-	case execution.MCPToolCallStart:
-		s.doing = b.Server + "/" + b.ToolName
-	case execution.ToolResultEvent, execution.ToolError, execution.MCPToolResult, execution.MCPToolError:
-		s.doing = "waiting for the model"
-	case execution.Retry:
-		s.doing = "waiting to retry"
-	case execution.Paused:
-		s.doing = "paused"
-	case execution.Resumed:
-		s.doing = "continuing"
-	case execution.TokenUsage:
-		s.tokens += b.InputTokens + b.OutputTokens + b.CachedTokens + b.CacheWriteTokens
-	case execution.CostEvent:
-		if b.Cost.TotalUSD != nil {
-			s.usd += *b.Cost.TotalUSD
-		}
-	}
+	s.now.Event(e)
 }
 
 // Close clears the line and stops its goroutine.

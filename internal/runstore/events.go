@@ -40,11 +40,39 @@ func (s *Store) Events(ctx context.Context, idOrPrefix string, after uint64, fol
 	}
 }
 
+// Tail reads the events of one run while they are written, without waiting and without accumulated texts. It is not safe for
+// concurrent use.
+type Tail struct{ f follower }
+
+// Tail begins with the first event. The caller closes it.
+func (s *Store) Tail(run Run) *Tail {
+	return &Tail{follower{id: run.ID, dir: run.dir, tail: newTail(run.dir)}}
+}
+
+// Next returns the next event; ok is false if there is none yet. An error that matches ErrBadLine is about one line: the next call
+// continues after it.
+func (t *Tail) Next() (e execution.Event, ok bool, err error) {
+	if t.f.tail.idle() {
+		return e, false, nil
+	}
+	line, err := t.f.tail.next()
+	if line == nil || err != nil {
+		t.f.tail.lines.release() // many are open at once, and few have news
+		return e, false, err
+	}
+	t.f.lines++
+	e, err = t.f.event(line)
+	return e, err == nil, err
+}
+
+// Close ends reading.
+func (t *Tail) Close() { t.f.tail.close() }
+
 type follower struct {
 	id    execution.RunID
 	dir   string
 	tail  *tail
-	texts *deltas.Accumulator
+	texts *deltas.Accumulator // nil if they are not needed
 	lines int
 	asked time.Time // when the writer was last checked
 	over  error     // why no more lines will come
@@ -100,6 +128,9 @@ func (f *follower) event(line []byte) (execution.Event, error) {
 	var e execution.Event
 	if err := json.Unmarshal(line, &e); err != nil {
 		return e, fmt.Errorf("run %s: %w: line %d of %s or before: %v", f.id, ErrBadLine, f.lines, segmentName(f.tail.segment), err)
+	}
+	if f.texts == nil {
+		return e, nil
 	}
 	return f.texts.Rebuild(e), nil
 }

@@ -391,3 +391,52 @@ func FuzzSegment(f *testing.F) {
 		}
 	})
 }
+
+// TestTail reads without waiting: across segments, and after a line that cannot be read.
+func TestTail(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), Options{})
+	w := begin(t, s, Meta{RunID: newID(), Agent: "claude"})
+	tail := s.Tail(w.Run())
+	defer tail.Close()
+	write := func(segment int, text string) {
+		f, err := os.OpenFile(filepath.Join(w.dir, segmentName(segment)), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line := func(seq int) string {
+		return fmt.Sprintf(`{"type":"text_delta","seq":%d,"runId":"%s","agent":"claude","timestamp":1,"delta":"x"}`+"\n", seq, w.Run().ID)
+	}
+	read := func() (seqs []uint64, bad int) {
+		for {
+			e, ok, err := tail.Next()
+			switch {
+			case err != nil:
+				bad++
+			case !ok:
+				return seqs, bad
+			default:
+				seqs = append(seqs, e.Seq)
+			}
+		}
+	}
+	for i, step := range []struct {
+		segment int
+		text    string
+		seqs    []uint64
+		bad     int
+	}{
+		{1, "", nil, 0}, {1, line(1) + line(2), []uint64{1, 2}, 0}, {1, line(3)[:20], nil, 0}, {1, line(3)[20:], []uint64{3}, 0},
+		{2, line(4), []uint64{4}, 0}, {2, "", nil, 0}, {2, "nonsense\n" + line(5), []uint64{5}, 1}, {3, line(6), []uint64{6}, 0},
+	} {
+		write(step.segment, step.text)
+		if seqs, bad := read(); !slices.Equal(seqs, step.seqs) || bad != step.bad {
+			t.Errorf("step %d: %v, %d bad lines, want %v", i, seqs, bad, step.seqs)
+		}
+	}
+}

@@ -68,6 +68,15 @@ func (f Filter) where() (string, []any) {
 	return ` WHERE ` + strings.Join(terms, ` AND `), args
 }
 
+// Changed returns when a run was last begun or removed, zero if none ever was.
+func (s *Store) Changed() time.Time {
+	info, err := os.Stat(filepath.Join(s.dir, runsName))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
 // List returns the selected runs, newest first. The state of live runs is read from their directories.
 func (s *Store) List(f Filter) ([]Run, error) {
 	if f.Limit < 0 {

@@ -59,6 +59,15 @@ func (t *tail) next() ([]byte, error) {
 	}
 }
 
+// idle reports that nothing was written since next found nothing. It is cheaper than next.
+func (t *tail) idle() bool {
+	if t.file == nil || t.lines.start < t.lines.end {
+		return false
+	}
+	info, err := t.file.Stat()
+	return err == nil && info.Size() == t.lines.total && !t.exists(filepath.Join(t.dir, segmentName(t.segment+1)))
+}
+
 func (t *tail) close() {
 	if t.file != nil {
 		_ = t.file.Close()
@@ -71,6 +80,7 @@ type lineBuffer struct {
 	buf        []byte
 	start, end int // read but not returned
 	scanned    int // no line end before it
+	total      int64
 }
 
 // next returns the next complete, non-empty line, valid until the next call; nil if r has no more now.
@@ -94,6 +104,13 @@ func (l *lineBuffer) next(r io.Reader) ([]byte, error) {
 	}
 }
 
+// release gives back the memory of a buffer that has nothing.
+func (l *lineBuffer) release() {
+	if l.start == l.end {
+		*l = lineBuffer{total: l.total}
+	}
+}
+
 func (l *lineBuffer) fill(r io.Reader) error {
 	if l.start > 0 {
 		copy(l.buf, l.buf[l.start:l.end])
@@ -106,6 +123,7 @@ func (l *lineBuffer) fill(r io.Reader) error {
 	}
 	n, err := r.Read(l.buf[l.end:])
 	l.end += n
+	l.total += int64(n)
 	if n > 0 {
 		return nil
 	}

@@ -189,16 +189,12 @@ func Tracks(ctx context.Context, dir, path string) bool {
 
 // Changed shows what differs from the last commit in the repository that a directory is in: the names of new files, and the difference of
 // the others.
-func Changed(ctx context.Context, dir string, color bool) (string, error) {
-	when := "--color=never"
-	if color {
-		when = "--color=always"
-	}
+func Changed(ctx context.Context, dir string) (string, error) {
 	fresh, err := git(ctx, dir, "ls-files", "--others", "--exclude-standard")
 	if err != nil {
 		return "", err
 	}
-	diff, err := git(ctx, dir, "diff", "--no-ext-diff", when, "HEAD")
+	diff, err := git(ctx, dir, "diff", "--no-ext-diff", "--no-color", "HEAD")
 	if err != nil {
 		return "", err
 	}

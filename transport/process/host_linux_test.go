@@ -265,6 +265,9 @@ func TestSurvivorsOfTheGroup(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	if got := Memory(dir, "other"); got[dir] < 100<<10 || got["other"] != 0 {
+		t.Errorf("memory: %v", got)
+	}
 	if got := Survivors(dir, "other"); got[dir] != 1 || got["other"] != 0 {
 		t.Errorf("got %v", got)
 	}

@@ -2,6 +2,8 @@ package process
 
 import (
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -11,15 +13,46 @@ import (
 // Survivors counts the processes of runs, by Spec.Run, that are still running without a host. It reads the process
 // table once.
 func Survivors(runs ...string) map[string]int {
+	count := map[string]int{}
+	for _, run := range members(runs) {
+		count[run]++
+	}
+	return count
+}
+
+// Memory returns how many bytes of memory the processes of each run have, by Spec.Run: what several of them share counts
+// for each. It reads the process table once.
+func Memory(runs ...string) map[string]int64 {
+	size := map[string]int64{}
+	for pid, run := range members(runs) {
+		size[run] += resident(pid)
+	}
+	return size
+}
+
+// resident returns how many bytes of memory a process has, 0 if it has ended.
+func resident(pid int) int64 {
+	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	fields := strings.Fields(string(b))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel's own number
+	return pages * int64(os.Getpagesize())
+}
+
+// members returns the run of each process of these runs.
+func members(runs []string) map[int]string {
+	member := map[int]string{}
 	if len(runs) == 0 {
-		return nil
+		return member
 	}
 	tags, marks := map[uint64]string{}, map[string]string{}
 	for _, run := range runs {
 		mark := markOf(run)
 		tags[supervisor.RunOfTag(supervisor.TagOf(mark))], marks[supervisor.RunOf(mark)] = run, run
 	}
-	all, member := supervisor.ReadAll(), map[int]string{}
+	all := supervisor.ReadAll()
 	for pid, s := range all {
 		if pid == os.Getpid() || s.Dead() {
 			continue
@@ -38,7 +71,6 @@ func Survivors(runs ...string) map[string]int {
 			}
 		}
 	}
-	count := map[string]int{}
 	for grown := true; grown; {
 		grown = false
 		for pid, s := range all {
@@ -47,10 +79,7 @@ func Survivors(runs ...string) map[string]int {
 			}
 		}
 	}
-	for _, run := range member {
-		count[run]++
-	}
-	return count
+	return member
 }
 
 // EndSurvivors kills the processes that Survivors counts, for at most limit, and returns how many it killed.

@@ -11,6 +11,9 @@ import (
 // this system.
 func Survivors(...string) map[string]int { return nil }
 
+// Memory returns how many bytes of memory the processes of each run have, by Spec.Run. It is unknown on this system.
+func Memory(...string) map[string]int64 { return nil }
+
 // EndSurvivors kills the processes that Survivors counts, and returns how many it killed.
 func EndSurvivors(string, time.Duration) (int, error) { return 0, nil }
 

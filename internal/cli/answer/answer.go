@@ -4,7 +4,6 @@ package answer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -102,17 +101,9 @@ type answered struct {
 }
 
 func answer(ctx context.Context, app *cli.App, id string, c choice, d execution.Decision) error {
-	s, err := app.Store()
+	r, err := app.LiveRun(id, "drawbar ps --waiting")
 	if err != nil {
 		return err
-	}
-	r, err := s.Get(id)
-	if err := errors.Join(err, s.Close()); err != nil {
-		return cli.RecordError(err)
-	}
-	if !r.Live {
-		return execution.Errorf(execution.CodeRunNotActive, "run %s has ended: %s", r.ID, cli.EndOf(r.State, r.ErrorCode)).
-			WithHint("drawbar ps --waiting")
 	}
 	status, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "status"})
 	if err != nil {

@@ -31,13 +31,9 @@ func New(app *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, leave := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer leave()
-			s, err := app.Store()
+			r, err := app.Run(args[0])
 			if err != nil {
 				return err
-			}
-			r, err := s.Get(args[0])
-			if err := errors.Join(err, s.Close()); err != nil {
-				return cli.RecordError(err)
 			}
 			if !r.Live || readOnly {
 				return logs.Print(ctx, app, string(r.ID), after, true, debug, nil)

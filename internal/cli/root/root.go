@@ -47,7 +47,9 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/run"
 	"github.com/drawbar/drawbar/internal/cli/sessions"
 	"github.com/drawbar/drawbar/internal/cli/skills"
+	"github.com/drawbar/drawbar/internal/cli/steer"
 	"github.com/drawbar/drawbar/internal/cli/stop"
+	"github.com/drawbar/drawbar/internal/cli/top"
 	"github.com/drawbar/drawbar/internal/cli/trust"
 	"github.com/drawbar/drawbar/internal/cli/version"
 	"github.com/drawbar/drawbar/internal/cli/wait"
@@ -109,7 +111,11 @@ var entries = []entry{
 	{name: "run", group: "run", short: "Run an agent and stream what it does; many prompts: batch FILE", make: run.New},
 	{name: "batch", group: "run", make: batch.New},
 	{name: "attach", group: "run", short: "Follow a live run and send it messages", make: attach.New},
-	{name: "ps", group: "run", short: "List live runs, or all runs with --all", make: ps.New},
+	{name: "ps", group: "run", short: "List live runs, or all runs with --all; on one screen: top", make: ps.New},
+	{name: "top", group: "run", make: top.New},
+	{name: "steer", group: "run", make: steer.New},
+	{name: "interrupt", group: "run", make: steer.NewInterrupt},
+	{name: "diff", group: "run", make: steer.NewDiff},
 	{name: "logs", group: "run", short: "Print the events of a run; -f follows a live one", make: logs.New},
 	{name: "approve", group: "run", short: "Approve what a waiting run asks; also: deny RUN, answer RUN TEXT", make: answer.NewApprove},
 	{name: "deny", group: "run", make: answer.NewDeny},

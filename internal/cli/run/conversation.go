@@ -49,15 +49,8 @@ func (s *Shown) Add(e execution.Event, render *cli.Renderer) (now bool) {
 
 // Answered removes the question that an event ends, and returns the next one to show, with the number of those that wait.
 func (s *Shown) Answered(b execution.Body) (next execution.Event, waiting int) {
-	var id execution.QuestionID
-	switch b := b.(type) {
-	case execution.ApprovalGranted:
-		id = b.ID
-	case execution.ApprovalDenied:
-		id = b.ID
-	case execution.QuestionWithdrawn:
-		id = b.ID
-	default:
+	id := cli.AnsweredID(b)
+	if id == "" {
 		return next, 0
 	}
 	s.mu.Lock()

@@ -80,7 +80,7 @@ func (f *Facts) Show(ctx context.Context, app *cli.App, command string) {
 		}
 		app.Notef("  %s; %s in, %s out so far", money, cli.Count(tokens.InputTokens), cli.Count(tokens.OutputTokens))
 	case "/diff":
-		text, err := worktree.Changed(ctx, f.Dir, app.Color(app.Err))
+		text, err := worktree.Changed(ctx, f.Dir)
 		switch {
 		case err != nil:
 			app.Notef("  %v", err)
@@ -100,13 +100,13 @@ func (f *Facts) Show(ctx context.Context, app *cli.App, command string) {
 const maxDiff = 200
 
 func showDiff(app *cli.App, text string) {
-	lines := strings.SplitAfter(text, "\n")
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i, line := range lines {
 		if i == maxDiff {
 			app.Notef("  %d more lines: git diff HEAD", len(lines)-maxDiff)
 			return
 		}
-		fmt.Fprint(app.Err, line)
+		app.Notef("%s", cli.DiffLine(line, 0, app.Color(app.Err)))
 	}
 }
 
