@@ -17,25 +17,20 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/testenv"
 )
 
 // LinkSelf links the running test binary under the name of an agent's program in a new directory, which it returns.
-// With that on PATH the adapter starts the test binary, whose TestMain plays the agent. A test binary of the same name in the
-// directory DRAWBAR_TEST_STANDINS takes its place: one without the race detector starts in a quarter of the time. The test is
-// skipped on systems without reliable symbolic links.
+// With that on PATH the adapter starts the test binary, whose TestMain plays the agent. The test is skipped on systems
+// without reliable symbolic links.
 func LinkSelf(t testing.TB, name string) (dir string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-in is found through a symbolic link")
 	}
-	self, err := os.Executable()
+	self, err := testenv.Self()
 	if err != nil {
 		t.Fatal(err)
-	}
-	if other := filepath.Join(os.Getenv("DRAWBAR_TEST_STANDINS"), filepath.Base(self)); filepath.IsAbs(other) {
-		if _, err := os.Stat(other); err == nil {
-			self = other
-		}
 	}
 	dir = t.TempDir()
 	if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {

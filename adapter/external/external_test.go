@@ -19,6 +19,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/oshost"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/testenv"
 )
 
 // TestConformance runs the suite over both sides of the protocol: the adapter of this package, and a program that uses Serve.
@@ -48,7 +49,7 @@ func TestConformanceRemote(t *testing.T) {
 func faulty(t *testing.T, fault string) (adapter.Descriptor, error) {
 	t.Helper()
 	t.Setenv(faultVar, fault)
-	self, err := os.Executable()
+	self, err := testenv.Self()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +200,7 @@ func TestOutlivesRun(t *testing.T) {
 // TestSessions: resuming and forking reach the program, of this machine and of another Drawbar, and its sessions come back.
 func TestSessions(t *testing.T) {
 	t.Setenv(scenarioVar, sessionsScenario)
-	self, err := os.Executable()
+	self, err := testenv.Self()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +346,7 @@ func TestSearch(t *testing.T) {
 // TestDescribe: the descriptor has what the program said.
 func TestDescribe(t *testing.T) {
 	t.Setenv(scenarioVar, "simple")
-	self, err := os.Executable()
+	self, err := testenv.Self()
 	if err != nil {
 		t.Fatal(err)
 	}

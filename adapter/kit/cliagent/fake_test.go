@@ -15,6 +15,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/testenv"
 	"github.com/drawbar/drawbar/transport/process"
 )
 
@@ -122,7 +123,7 @@ func fakeSpec(t *testing.T, name string) Spec {
 	if name == "family" {
 		played.Store("sleeper", true) // its child
 	}
-	exe, err := os.Executable()
+	exe, err := testenv.Self()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ package testenv
 import (
 	"flag"
 	"os"
+	"path/filepath"
 	"strconv"
 )
 
@@ -22,4 +23,17 @@ func Setup(parallel int) {
 			panic(err)
 		}
 	}
+}
+
+// Self returns the program that plays another one in tests: this test binary, or the one of the same name in the directory
+// DRAWBAR_TEST_STANDINS. One without the race detector starts in a quarter of the time.
+func Self() (string, error) {
+	self, err := os.Executable()
+	if dir := os.Getenv("DRAWBAR_TEST_STANDINS"); err == nil && dir != "" {
+		other := filepath.Join(dir, filepath.Base(self))
+		if _, err := os.Stat(other); err == nil {
+			return other, nil
+		}
+	}
+	return self, err
 }

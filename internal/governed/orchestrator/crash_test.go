@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/internal/base/testenv"
 )
 
 // crashingEngine carries one turn and kills itself, as nothing else can, at a point of its transactions: the one that has the
@@ -43,7 +44,7 @@ func crashingEngine(*worker) {
 // crash steps in another process that dies at a point; the point is empty when there are fewer.
 func (p *world) crash(number int) (point string) {
 	p.t.Helper()
-	self, err := os.Executable()
+	self, err := testenv.Self()
 	if err != nil {
 		p.t.Fatal(err)
 	}

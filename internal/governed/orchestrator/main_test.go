@@ -61,7 +61,7 @@ type world struct {
 
 // runtimeOf is a runtime whose program is this test binary in the role of a worker.
 func runtimeOf(worker string, args ...string) string {
-	self, err := os.Executable()
+	self, err := testenv.Self()
 	if err != nil {
 		panic(err)
 	}

@@ -117,7 +117,7 @@ func write(t *testing.T, root, name, content string) {
 // hook is a hook that the test binary plays.
 func hook(t *testing.T, name, mode, as string, args ...string) protocol.Hook {
 	t.Helper()
-	self, err := os.Executable()
+	self, err := testenv.Self()
 	if err != nil {
 		t.Fatal(err)
 	}

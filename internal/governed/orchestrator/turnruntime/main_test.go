@@ -144,7 +144,7 @@ func asWorker(name string, args []string) {
 func scene(t *testing.T, as string, args ...string) Dispatch {
 	t.Helper()
 	root := t.TempDir()
-	self, err := os.Executable()
+	self, err := testenv.Self()
 	if err != nil {
 		t.Fatal(err)
 	}
