@@ -107,7 +107,8 @@ func gc(app *cli.App) *cobra.Command {
 	var dry bool
 	cmd := &cobra.Command{Use: "gc", Short: "Remove the worktrees with which nothing would be lost",
 		Long: "Remove the worktrees that are not in use, have no changes that are not committed, and no commits of their own. Their directories go to " +
-			"the trash, which is emptied after two weeks.",
+			"the trash, which is emptied after two weeks. What git keeps of the work of runs, below refs/drawbar/runs, is removed when it is older " +
+			"than 90 days.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := cli.Worktrees()
@@ -115,10 +116,13 @@ func gc(app *cli.App) *cobra.Command {
 				return err
 			}
 			removed, kept, faults := m.Collect(cmd.Context(), dry)
+			works, more := m.CollectWork(cmd.Context(), time.Now(), dry)
+			faults = append(faults, more...)
 			answer := struct {
 				Removed []worktree.Removed `json:"removed"`
 				Kept    []worktree.Tree    `json:"kept"`
-			}{append([]worktree.Removed{}, removed...), append([]worktree.Tree{}, kept...)}
+				Works   []worktree.OldWork `json:"oldWork"`
+			}{append([]worktree.Removed{}, removed...), append([]worktree.Tree{}, kept...), append([]worktree.OldWork{}, works...)}
 			err = app.Answer(answer, func() {
 				for _, r := range removed {
 					why := "its commits are in " + strings.Join(r.InBranch, ", ")
@@ -133,6 +137,13 @@ func gc(app *cli.App) *cobra.Command {
 				}
 				for _, t := range kept {
 					app.Printf("%s stays: %s\n", t.Name, cli.WorktreeState(t))
+				}
+				for _, w := range works {
+					done := "removed"
+					if dry {
+						done = "would be removed"
+					}
+					app.Printf("the work of %s in %s %s: it is older than 90 days\n", cli.Number(len(w.Runs), "run", "runs"), w.Repository, done)
 				}
 			})
 			return errors.Join(err, errors.Join(faults...))
