@@ -83,6 +83,19 @@ func TestSetup(t *testing.T) {
 	}
 	release()
 	has(tree.Path)
+	// The same again, but killed in the middle of it.
+	if tree = stand(t, m, "one"); tree.Restoring {
+		t.Error("a worktree that is there is made again")
+	}
+	tree.Restoring = true
+	if err := errors.Join(tree.write(), os.RemoveAll(filepath.Join(tree.Path, "a.txt")), os.Remove(filepath.Join(tree.Path, ".env"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, release, err = m.Open(t.Context(), repo, "one"); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	has(tree.Path)
 	said = nil
 	dir, remove, err := m.Checkout(t.Context(), repo, "check", tree.Base)
 	if err != nil {

@@ -32,7 +32,8 @@ type Tree struct {
 	Branch     string    `json:"branch"`
 	Base       string    `json:"base"` // commit that it began at
 	CreatedAt  time.Time `json:"createdAt"`
-	Ready      bool      `json:"ready"` // its making was not interrupted
+	Ready      bool      `json:"ready"`               // its making was not interrupted
+	Restoring  bool      `json:"restoring,omitempty"` // its directory is being made again, or that was interrupted
 
 	State    State    `json:"state,omitempty"`
 	Changes  []string `json:"changes,omitempty"`  // files that are not committed
@@ -127,8 +128,8 @@ func (m Manager) Open(ctx context.Context, dir, name string) (t Tree, where stri
 		if err = t.discard(ctx); err == nil {
 			t, err = m.create(ctx, top, name, file)
 		}
-	case err == nil && !exists(t.Path):
-		err = m.restore(ctx, top, t)
+	case err == nil && (t.Restoring || !exists(t.Path)):
+		err = m.restore(ctx, top, &t)
 	}
 	if err != nil {
 		return t, "", nil, err
@@ -174,16 +175,28 @@ func (m Manager) create(ctx context.Context, top, name, file string) (Tree, erro
 }
 
 // restore makes the directory of a worktree again, which somebody removed.
-func (m Manager) restore(ctx context.Context, top string, t Tree) error {
+func (m Manager) restore(ctx context.Context, top string, t *Tree) error {
+	remove := func() error {
+		_, err := git(context.WithoutCancel(ctx), top, "worktree", "remove", "--force", t.Path)
+		return err
+	}
+	if t.Restoring && exists(t.Path) { // nobody has worked in it
+		if err := remove(); err != nil {
+			return err
+		}
+	}
+	t.Restoring = true
+	if err := t.write(); err != nil {
+		return err
+	}
 	if _, err := git(ctx, top, "worktree", "add", "--quiet", "--force", t.Path, t.Branch); err != nil { // --force, because git still has it
 		return err
 	}
-	err := m.Setup.apply(ctx, top, t.Path)
-	if err != nil { // the next run tries again: nobody has worked in it
-		_, gone := git(context.WithoutCancel(ctx), top, "worktree", "remove", "--force", t.Path)
-		err = errors.Join(err, gone)
+	if err := m.Setup.apply(ctx, top, t.Path); err != nil {
+		return errors.Join(err, remove())
 	}
-	return err
+	t.Restoring = false
+	return t.write()
 }
 
 // write writes the record.
