@@ -19,8 +19,8 @@ func New(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "steer RUN TEXT",
 		Short: "Send a message to the running turn of a run",
-		Long: `Send a message to the running turn of a run. An agent that cannot be steered refuses it; drawbar attach queues messages
-for the next turn.`,
+		Long: `Send a message to the running turn of a run. The agent reads it after its current step; one that takes no messages during a turn
+makes another turn of it.`,
 		Example: `  drawbar steer 01K9Z3 "leave the migrations alone"`,
 		Args:    cli.Args(cobra.MinimumNArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
