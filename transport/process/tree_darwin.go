@@ -28,7 +28,7 @@ func (t tree) tag() {}
 // kill kills until nothing is found any more, or the limit is over. It returns how many processes it killed, except
 // the agent itself.
 func (t tree) kill(limit time.Duration) (int, error) {
-	deadline := time.Now().Add(limit)
+	deadline, late := time.Now().Add(limit), false
 	killed := map[int]bool{}
 	for pause := time.Millisecond; ; pause = supervisor.NextPause(pause) {
 		found := t.find()
@@ -46,9 +46,10 @@ func (t tree) kill(limit time.Duration) (int, error) {
 		if len(found) == 0 {
 			return len(killed), nil
 		}
-		if time.Now().After(deadline) {
+		if late {
 			return len(killed), fmt.Errorf("%w: %d left of the tree of process %d", ErrSurvivors, len(found), t.agent)
 		}
+		late = time.Now().After(deadline) // what this round killed in time is not left: one more looks
 		time.Sleep(pause)
 	}
 }

@@ -27,13 +27,14 @@ func (t Tree) Tag() { _ = tagLimit(t.Agent, t.Mark) }
 // the agent itself, and how many are left.
 func (t Tree) Kill(limit time.Duration) (count, left int) {
 	killed := map[ProcessID]bool{}
-	deadline := time.Now().Add(limit)
+	deadline, late := time.Now().Add(limit), false
 	for pause := time.Millisecond; ; pause = NextPause(pause) {
 		left = FreezeAndKill(t.Find, killed)
 		delete(killed, ProcessID{t.Agent, t.Start})
-		if left == 0 || time.Now().After(deadline) {
+		if left == 0 || late {
 			return len(killed), left
 		}
+		late = time.Now().After(deadline) // what the last round killed in time is not left: one more looks
 		time.Sleep(pause)
 	}
 }
