@@ -129,7 +129,7 @@ var options = []Option{
 	{Name: "interactive", Reach: ReachDefaults, Group: "interactive"}, // drawbar run -i
 	{Name: "nonInteractive", Reach: ReachDefaults, Group: "interactive"},
 	{Name: "collectEvents", Reach: ReachDefaults},
-	{Name: "sessionId", Flag: "session", Reach: reachRequest, Group: "session", Usage: "resume a session: an id or its beginning, a name, the id of a run, or latest"},
+	{Name: "sessionId", Flag: "session", Reach: reachRequest, Group: "session", Usage: "resume a session: an id or its beginning, a name, the id of a run, latest, or pick to choose one"},
 	{Name: "forkSessionId", Flag: "fork", Reach: reachRequest, Group: "session", Usage: "start from a copy of a session; see --session"},
 	{Name: "noSession", Flag: "no-session", Reach: ReachDefaults, Group: "session", Usage: "do not save a session"},
 	{Name: "runId", Flag: "run-id", Reach: reachRequest, Usage: "id of the run, a ULID (default: a new one)"},

@@ -541,6 +541,45 @@ func TestTop(t *testing.T) {
 	}
 }
 
+// A session is chosen from the list of the agent's sessions here.
+func TestPickSession(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := append(stage(t, dir), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
+	const script = `{"turns":[{"text":"noted"}]}`
+	of := map[string]string{} // sessions
+	session := regexp.MustCompile(`session (anthropic:\S+)`)
+	for _, fruit := range []string{"PLUM", "PEAR"} {
+		s := onTerminalIn(t, dir, env, 80, "", script, "run", "anthropic/model-talk", "remember "+fruit)
+		if code := s.Exit(); code != 0 {
+			t.Fatalf("exit code %d:\n%s", code, s.Shown())
+		}
+		of[fruit] = session.FindString(s.Shown())
+	}
+	again := func(flag string) *screen {
+		return onTerminalIn(t, dir, env, 80, "", script, "run", "anthropic/model-talk", flag, "pick", "what was it?")
+	}
+	for _, keys := range []string{"\x1b[B\r", "plum\r", "nosuch\x15pulm\x7f\x7f\x7flum\r"} {
+		s := again("--session")
+		s.Await(s.Await(0, "choose a session"), "remember PLUM")
+		s.Type(keys)
+		if code := s.Exit(); code != 0 || session.FindString(s.Shown()) != of["PLUM"] {
+			t.Errorf("%q: exit code %d, want %s:\n%s", keys, code, of["PLUM"], s.Shown())
+		}
+		p := onTerminalIn(t, dir, env, 80, "", script, "run", "anthropic/model-talk", "--session", strings.TrimPrefix(of["PEAR"], "session "), "so PEAR is newer")
+		if code := p.Exit(); code != 0 {
+			t.Fatalf("exit code %d:\n%s", code, p.Shown())
+		}
+	}
+	s := again("--fork")
+	s.Await(0, "choose a session")
+	s.Type("\x1b")
+	s.Await(0, "nobody chose a session")
+	if code := s.Exit(); code != 13 {
+		t.Errorf("exit code %d:\n%s", code, s.Shown())
+	}
+}
+
 // Ctrl-C ends a race with what there is, also while the first check runs.
 func TestRaceInterrupted(t *testing.T) {
 	t.Parallel()

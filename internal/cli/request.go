@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"mime"
@@ -11,12 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/history"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/sessions"
@@ -169,6 +172,9 @@ func (f *RequestFlags) RunIn(app *App, cmd *cobra.Command, dir, agent string, ov
 // Latest is the session to continue with where a session is asked for: the newest one of the agent in the directory.
 const Latest = "latest"
 
+// pick is where a session is asked for: the one that the person chooses, of those of the agent in the directory.
+const pick = "pick"
+
 // nativeSession returns the agent's own session id. A name, an id, the beginning of one, and the id of a run are looked up in the
 // sessions on disk; what is not there is left to the agent, which may keep sessions elsewhere. The session must be the agent's.
 func nativeSession(app *App, agentName, flag, id string) (string, error) {
@@ -187,8 +193,15 @@ func nativeSession(app *App, agentName, flag, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if id == Latest {
-		return latestSession(store, agent.Descriptor, app.Dir())
+	switch id {
+	case Latest:
+		s, err := newestSessions(store, agent.Descriptor, app.Dir())
+		if err != nil {
+			return "", err
+		}
+		return s[0].SessionID, nil
+	case pick:
+		return pickSession(app, store, agent.Descriptor, flag)
 	}
 	unified := id
 	if _, _, ok := execution.SplitSession(id); !ok {
@@ -229,8 +242,8 @@ func findSession(client *drawbar.Client, store *drawbar.Sessions, agent, id stri
 // shortRun is the least length of the beginning of a run's id where it can be taken for that of a session.
 const shortRun = 8
 
-// latestSession returns the newest session of an agent in a directory.
-func latestSession(store *drawbar.Sessions, d adapter.Descriptor, dir string) (string, error) {
+// newestSessions returns the sessions of an agent in a directory, the newest first; at least one.
+func newestSessions(store *drawbar.Sessions, d adapter.Descriptor, dir string) (list []history.Summary, err error) {
 	dirs := []string{dir}
 	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
 		dirs = append(dirs, real) // as most agents state it
@@ -238,15 +251,39 @@ func latestSession(store *drawbar.Sessions, d adapter.Descriptor, dir string) (s
 	for _, dir := range dirs {
 		l, err := store.List(context.Background(), sessions.Query{Agent: d.Name, Cwd: dir})
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		for _, s := range l.Sessions {
 			if s.Parent == "" && !s.Archived {
-				return s.SessionID, nil
+				list = append(list, s)
 			}
 		}
+		if len(list) > 0 {
+			return list, nil
+		}
 	}
-	return "", execution.Errorf(execution.CodeSessionNotFound, "%s has no session in %s", d.Name, dir).WithHint("drawbar sessions list --agent %s", d.Name)
+	return nil, execution.Errorf(execution.CodeSessionNotFound, "%s has no session in %s", d.Name, dir).WithHint("drawbar sessions list --agent %s", d.Name)
+}
+
+// pickSession lets the person choose a session.
+func pickSession(app *App, store *drawbar.Sessions, d adapter.Descriptor, flag string) (string, error) {
+	list, err := newestSessions(store, d, app.Dir())
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for _, s := range list {
+		name := ""
+		if s.Name != "" {
+			name = "[" + s.Name + "] "
+		}
+		lines = append(lines, fmt.Sprintf("%-4s %s%s", Age(time.Since(s.UpdatedAt)), name, OneLine(s.Title, 200)))
+	}
+	i, err := app.Choose(context.Background(), "a session", lines, fmt.Sprintf("drawbar sessions list --agent %s, then: --%s ID; or --%[2]s latest", d.Name, flag))
+	if err != nil {
+		return "", err
+	}
+	return list[i].SessionID, nil
 }
 
 func (f *RequestFlags) prompt(app *App, cmd *cobra.Command, args []string, need bool) (string, error) {

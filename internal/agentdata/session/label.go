@@ -40,8 +40,8 @@ const (
 // labelPattern is a name or a tag. A name without a colon is no unified id.
 var labelPattern = lazy.Regexp(`^[\pL\pN][\pL\pN._/-]{0,63}$`)
 
-// latest means the newest session where a session is asked for, so none can have that name.
-const latest = "latest"
+// reserved are words where a session is asked for, so none can have that name: the newest, and one that a person chooses.
+var reserved = []string{"latest", "pick"}
 
 // named returns the session with that name, "" if there is none.
 func (l labels) named(name string) string {
@@ -119,7 +119,7 @@ func (s *Store) changeLabels(ctx context.Context, change func(labels) error) err
 
 // CheckName checks a name before a session has it: its form, and that no session but the given one, "" for a new one, has it.
 func (s *Store) CheckName(name, unified string) error {
-	if name == latest || !labelPattern().MatchString(name) {
+	if slices.Contains(reserved, name) || !labelPattern().MatchString(name) {
 		return execution.Errorf(execution.CodeValidation, "%q cannot be the name of a session", name).WithHint(labelHint)
 	}
 	l, err := s.labels()
@@ -129,7 +129,7 @@ func (s *Store) CheckName(name, unified string) error {
 	return l.free(name, unified)
 }
 
-const labelHint = "1 to 64 letters, digits, -, _, / or a dot; not latest"
+const labelHint = "1 to 64 letters, digits, -, _, / or a dot; not latest or pick"
 
 func (l labels) free(name, unified string) error {
 	if other := l.named(name); other != "" && other != unified {
