@@ -67,15 +67,9 @@ func (c *chooser) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			c.at -= chooserRows
 		case "pgdown":
 			c.at += chooserRows
-		case "backspace":
-			if r := []rune(c.typed); len(r) > 0 {
-				c.typed, c.at = string(r[:len(r)-1]), 0
-			}
-		case "ctrl+u":
-			c.typed, c.at = "", 0
 		default:
-			if m.Text != "" {
-				c.typed, c.at = c.typed+m.Text, 0
+			if typed := TypeKey(c.typed, name, m.Text); typed != c.typed {
+				c.typed, c.at = typed, 0
 			}
 		}
 	}
@@ -83,17 +77,38 @@ func (c *chooser) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return c, nil
 }
 
+// TypeKey returns a line after a key of Bubble Tea, which has that name and types that text.
+func TypeKey(line, name, text string) string {
+	switch name {
+	case "backspace":
+		r := []rune(line)
+		return string(r[:max(0, len(r)-1)])
+	case "ctrl+u":
+		return ""
+	case "ctrl+w":
+		kept := strings.TrimRight(line, " ")
+		return kept[:strings.LastIndex(kept, " ")+1]
+	}
+	return line + text
+}
+
+// HasWords reports whether a text has every word of a search, in any case.
+func HasWords(text, search string) bool {
+	text = strings.ToLower(text)
+	for _, w := range strings.Fields(strings.ToLower(search)) {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
 // shown returns the indices of the lines with all words that were typed.
 func (c *chooser) shown() (list []int) {
-	words := strings.Fields(strings.ToLower(c.typed))
-next:
 	for i, l := range c.lines {
-		for _, w := range words {
-			if !strings.Contains(strings.ToLower(l), w) {
-				continue next
-			}
+		if HasWords(l, c.typed) {
+			list = append(list, i)
 		}
-		list = append(list, i)
 	}
 	return list
 }
@@ -109,9 +124,9 @@ func (c *chooser) View() tea.View {
 	for i := from; i < min(len(shown), from+chooserRows); i++ {
 		mark, code := "  ", ""
 		if i == c.at {
-			mark, code = "▸ ", bold
+			mark, code = "▸ ", Bold
 		}
-		out = append(out, mark+paint(c.color, code, Cut(c.lines[shown[i]], c.width-3)))
+		out = append(out, mark+Paint(c.color, code, Cut(c.lines[shown[i]], c.width-3)))
 	}
 	if len(shown) == 0 {
 		out = append(out, "  none has these words")

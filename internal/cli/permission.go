@@ -239,23 +239,23 @@ func (r *Renderer) Again(p Permission, reply Reply, line string) string {
 	case ReplyEdit:
 		return "  type e and the command to allow instead: e " + Printable(p.Question.Use.Command) + "\n" + p.keys(false)
 	}
-	return "  " + r.paint(yellow, fmt.Sprintf("%q is not an answer", OneLine(line, 40))) + "; to deny it with a reason: n REASON\n" + p.keys(false)
+	return "  " + r.paint(Yellow, fmt.Sprintf("%q is not an answer", OneLine(line, 40))) + "; to deny it with a reason: n REASON\n" + p.keys(false)
 }
 
 // block returns a permission question: what would be done, and the keys. which says which one of several it is.
 func (r *Renderer) block(p Permission, all bool, which string) string {
 	var b strings.Builder
-	b.WriteString(r.paint(yellow, "? "+p.title()) + which + "\n")
+	b.WriteString(r.paint(Yellow, "? "+p.title()) + which + "\n")
 	lines, _ := p.subject(all)
 	for _, l := range lines {
-		code := dim
+		code := Dim
 		switch {
 		case p.Question.Use.Kind == execution.ToolShell:
-			code = bold
+			code = Bold
 		case strings.HasPrefix(l, "+"):
-			code = green
+			code = Green
 		case strings.HasPrefix(l, "-"):
-			code = red
+			code = Red
 		}
 		b.WriteString("    " + r.paint(code, l) + "\n")
 	}

@@ -56,9 +56,10 @@ func (r *Renderer) Fold() { r.tools.fold = true }
 func (r *Renderer) Mute() { r.out = io.Discard }
 
 // paint colours a text after removing control characters.
-func (r *Renderer) paint(code, s string) string { return paint(r.color, code, s) }
+func (r *Renderer) paint(code, s string) string { return Paint(r.color, code, s) }
 
-func paint(color bool, code, s string) string {
+// Paint colours a text after removing control characters; an empty code leaves it as it is.
+func Paint(color bool, code, s string) string {
 	s = Printable(s)
 	if !color || code == "" {
 		return s
@@ -71,25 +72,26 @@ func DiffLine(line string, columns int, color bool) string {
 	code := ""
 	switch {
 	case strings.HasPrefix(line, "+"):
-		code = green
+		code = Green
 	case strings.HasPrefix(line, "-"):
-		code = red
+		code = Red
 	case strings.HasPrefix(line, "@"), strings.HasPrefix(line, "diff "):
-		code = dim
+		code = Dim
 	}
 	line = Printable(strings.ReplaceAll(line, "\t", "    "))
 	if columns > 0 {
 		line = Cut(line, columns)
 	}
-	return paint(color, code, line)
+	return Paint(color, code, line)
 }
 
+// Codes for Paint.
 const (
-	dim    = "2"
-	bold   = "1"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
+	Dim    = "2"
+	Bold   = "1"
+	Red    = "31"
+	Green  = "32"
+	Yellow = "33"
 )
 
 // note writes a line to standard error, after ending an open line of standard output.
@@ -160,7 +162,7 @@ func (r *Renderer) QuestionText(b execution.Body, pending int) string {
 		return r.block(Permission{q, r.Dir}, false, which)
 	}
 	q, _ := b.(execution.InputRequired)
-	return r.paint(yellow, "? "+q.Question) + "\n  your answer: "
+	return r.paint(Yellow, "? "+q.Question) + "\n  your answer: "
 }
 
 // Question writes a question that the reader can answer, the first of those that wait.
@@ -199,7 +201,7 @@ func (r *Renderer) Event(e execution.Event) {
 		}
 	case execution.ThinkingStop:
 		if r.debug && b.Thinking != "" {
-			r.note("%s%s", indent, r.paint(dim, "thinking: "+OneLine(b.Thinking, 200)))
+			r.note("%s%s", indent, r.paint(Dim, "thinking: "+OneLine(b.Thinking, 200)))
 		}
 	case execution.ToolCallReady:
 		r.begin(b.ToolCallID, b.ToolName, b.Input, indent)
@@ -236,12 +238,12 @@ func (r *Renderer) Event(e execution.Event) {
 	case execution.FileDelete:
 		r.changed(b.ToolCallID, "-", b.Path, "", indent)
 	case execution.SubagentSpawn:
-		r.note("%s%s %s", indent, r.paint(bold, "▸ sub-agent "+b.AgentName), r.paint(dim, OneLine(b.Prompt, 120)))
+		r.note("%s%s %s", indent, r.paint(Bold, "▸ sub-agent "+b.AgentName), r.paint(Dim, OneLine(b.Prompt, 120)))
 	case execution.ApprovalRequired:
 		if r.Unasked {
 			break
 		}
-		r.note("%s%s %s", indent, r.paint(yellow, "? "+b.Action), r.paint(dim, OneLine(b.Detail, 200)))
+		r.note("%s%s %s", indent, r.paint(Yellow, "? "+b.Action), r.paint(Dim, OneLine(b.Detail, 200)))
 	case execution.ApprovalGranted:
 		if r.Unasked {
 			break
@@ -252,39 +254,39 @@ func (r *Renderer) Event(e execution.Event) {
 				c.what = Relative(r.Dir, Summarize(b.Input))
 			}
 		}
-		r.note("%s%s", indent, r.paint(green, "  allowed"+reasonText(b.Detail)))
+		r.note("%s%s", indent, r.paint(Green, "  allowed"+reasonText(b.Detail)))
 	case execution.ApprovalDenied:
 		r.denial = b.Reason
 		if by, ok := strings.CutPrefix(b.Reason, "denied "); ok {
-			r.note("%s%s", indent, r.paint(red, "  denied "+OneLine(by, 200)))
+			r.note("%s%s", indent, r.paint(Red, "  denied "+OneLine(by, 200)))
 			break
 		}
-		r.note("%s%s", indent, r.paint(red, "  denied"+reasonText(b.Reason)))
+		r.note("%s%s", indent, r.paint(Red, "  denied"+reasonText(b.Reason)))
 	case execution.InputRequired:
-		r.note("%s%s", indent, r.paint(yellow, "? "+Printable(b.Question)))
+		r.note("%s%s", indent, r.paint(Yellow, "? "+Printable(b.Question)))
 	case execution.QuestionWithdrawn:
-		r.note("%s%s", indent, r.paint(dim, "  the question was withdrawn"))
+		r.note("%s%s", indent, r.paint(Dim, "  the question was withdrawn"))
 	case execution.Retry:
-		r.note("%s", r.paint(yellow, "↻ "+retryText(b)+": "+OneLine(b.Reason, 200)))
+		r.note("%s", r.paint(Yellow, "↻ "+retryText(b)+": "+OneLine(b.Reason, 200)))
 	case execution.RateLimited:
-		r.note("%s", r.paint(yellow, "rate limited"+limitText(b)))
+		r.note("%s", r.paint(Yellow, "rate limited"+limitText(b)))
 	case execution.ContextCompacted:
-		r.note("%s", r.paint(dim, "the agent compacted its context"))
+		r.note("%s", r.paint(Dim, "the agent compacted its context"))
 	case execution.Interrupted:
-		r.note("%s", r.paint(yellow, "interrupted"))
+		r.note("%s", r.paint(Yellow, "interrupted"))
 	case execution.TurnLimit:
-		r.note("%s", r.paint(yellow, fmt.Sprintf("turn limit of %d reached", b.MaxTurns)))
+		r.note("%s", r.paint(Yellow, fmt.Sprintf("turn limit of %d reached", b.MaxTurns)))
 	case execution.InputCancelled:
-		r.note("%s", r.paint(yellow, "a message was not delivered: "+b.Reason))
+		r.note("%s", r.paint(Yellow, "a message was not delivered: "+b.Reason))
 	case execution.Gap:
-		r.note("%s", r.paint(yellow, fmt.Sprintf("%d events were missed", b.Count)))
+		r.note("%s", r.paint(Yellow, fmt.Sprintf("%d events were missed", b.Count)))
 	case execution.Debug:
 		if r.debug || b.Level == execution.DebugWarn {
-			r.note("%s", r.paint(dim, string(b.Level)+": "+OneLine(b.Message, 500)))
+			r.note("%s", r.paint(Dim, string(b.Level)+": "+OneLine(b.Message, 500)))
 		}
 	case execution.Log:
 		if r.debug {
-			r.note("%s", r.paint(dim, string(b.Source)+": "+OneLine(b.Line, 500)))
+			r.note("%s", r.paint(Dim, string(b.Source)+": "+OneLine(b.Line, 500)))
 		}
 	case execution.Finished:
 		r.flush()
@@ -332,7 +334,7 @@ func (r *Renderer) finish(res execution.Result) {
 	r.failure(res)
 	for _, d := range res.Degradation {
 		if res.Status != execution.StatusUnsupported {
-			fmt.Fprintln(r.err, r.paint(dim, "degraded: "+d.Message))
+			fmt.Fprintln(r.err, r.paint(Dim, "degraded: "+d.Message))
 		}
 	}
 	parts := []string{res.Agent}
@@ -354,7 +356,7 @@ func (r *Renderer) finish(res execution.Result) {
 	if res.UnknownLines > 0 {
 		parts = append(parts, Number(res.UnknownLines, "line", "lines")+" could not be parsed")
 	}
-	fmt.Fprintln(r.err, r.paint(dim, Printable(strings.Join(parts, " · "))))
+	fmt.Fprintln(r.err, r.paint(Dim, Printable(strings.Join(parts, " · "))))
 	run := "run " + string(res.RunID)
 	if r.Unrecorded {
 		run = "not recorded"
@@ -362,15 +364,15 @@ func (r *Renderer) finish(res execution.Result) {
 	if res.SessionID != "" {
 		run += ", session " + execution.UnifiedSession(res.Agent, res.SessionID)
 	}
-	fmt.Fprintln(r.err, r.paint(dim, Printable(run)))
+	fmt.Fprintln(r.err, r.paint(Dim, Printable(run)))
 }
 
 // failure prints why a run did not complete: the whole error, or what it waits for.
 func (r *Renderer) failure(res execution.Result) {
 	if res.Error != nil {
-		fmt.Fprintf(r.err, "%s %s\n", r.paint(red, EndOf(res.Outcome(), res.Error.ErrorCode())+":"), Printable(res.Error.Message))
+		fmt.Fprintf(r.err, "%s %s\n", r.paint(Red, EndOf(res.Outcome(), res.Error.ErrorCode())+":"), Printable(res.Error.Message))
 		if res.Error.Stderr != "" && res.Error.ErrorCode() != execution.CodeAborted && res.Error.ErrorCode() != execution.CodeInterrupted {
-			fmt.Fprintf(r.err, "%s\n", r.paint(dim, Printable(strings.TrimSpace(tail(res.Error.Stderr, 1000)))))
+			fmt.Fprintf(r.err, "%s\n", r.paint(Dim, Printable(strings.TrimSpace(tail(res.Error.Stderr, 1000)))))
 		}
 		if hint, ok := res.Error.Metadata["hint"].(string); ok && hint != "" {
 			fmt.Fprintf(r.err, "  try: %s\n", Printable(hint))
@@ -383,7 +385,7 @@ func (r *Renderer) failure(res execution.Result) {
 		if res.Status == execution.StatusNeedsClarification && res.Output != nil {
 			line += ": " + res.Output.Text
 		}
-		fmt.Fprintln(r.err, r.paint(yellow, Printable(line)))
+		fmt.Fprintln(r.err, r.paint(Yellow, Printable(line)))
 	}
 }
 

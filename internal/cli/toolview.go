@@ -82,9 +82,9 @@ func (r *Renderer) begin(id, name string, input json.RawMessage, indent string) 
 
 func (r *Renderer) title(name, what string) string {
 	if what == "" {
-		return r.paint(bold, name)
+		return r.paint(Bold, name)
 	}
-	return r.paint(bold, name) + " " + r.paint(dim, what)
+	return r.paint(Bold, name) + " " + r.paint(Dim, what)
 }
 
 // changedLines counts the lines of a diff.
@@ -118,7 +118,7 @@ func (r *Renderer) changed(id, mark, path, diff, indent string) {
 	c := r.tools.find(id)
 	if c == nil {
 		added, removed := changedLines(diffLines(diff))
-		r.note("%s%s%s", indent, r.paint(green, "  "+mark+" "+path), counts(added, removed))
+		r.note("%s%s%s", indent, r.paint(Green, "  "+mark+" "+path), counts(added, removed))
 		return
 	}
 	if diff != "" && len(c.files) == 0 {
@@ -133,7 +133,7 @@ func (r *Renderer) changed(id, mark, path, diff, indent string) {
 	}
 	c.files = append(c.files, changedFile{mark, path})
 	if c.begun {
-		r.note("%s%s", indent, r.paint(green, "  "+mark+" "+path)+counts(c.added, c.removed))
+		r.note("%s%s", indent, r.paint(Green, "  "+mark+" "+path)+counts(c.added, c.removed))
 	}
 }
 
@@ -154,7 +154,7 @@ func (r *Renderer) exited(id string, code int, indent string) {
 	case c != nil && !c.begun:
 		c.exit = code
 	default:
-		r.note("%s%s", indent, r.paint(yellow, fmt.Sprintf("  exit code %d", code)))
+		r.note("%s%s", indent, r.paint(Yellow, fmt.Sprintf("  exit code %d", code)))
 	}
 }
 
@@ -165,7 +165,7 @@ func (r *Renderer) over(id, name, fault, indent string) {
 		c = &toolCall{name: name, begun: true}
 	}
 	if c.begun && fault != "" {
-		r.note("%s%s", indent, r.paint(red, "  ✗ "+cmp.Or(name, c.name)+": "+OneLine(fault, 300)))
+		r.note("%s%s", indent, r.paint(Red, "  ✗ "+cmp.Or(name, c.name)+": "+OneLine(fault, 300)))
 	}
 	c.fault = fault
 	r.tools.done = append(r.tools.done, c)
@@ -184,31 +184,31 @@ func (r *Renderer) fit(text string, used int) string {
 
 // line writes the line of a call, and the end of its output.
 func (r *Renderer) line(c *toolCall) {
-	sign, what := r.paint(green, "✓"), c.what
+	sign, what := r.paint(Green, "✓"), c.what
 	if len(c.files) == 1 {
 		what = c.files[0].path
 	}
-	end, color := "", green
+	end, color := "", Green
 	if len(c.files) > 0 {
 		end = counts(c.added, c.removed)
 	}
 	switch {
 	case c.exit != 0:
-		sign, end, color = r.paint(red, "✗"), end+fmt.Sprintf("  exit code %d", c.exit), yellow
+		sign, end, color = r.paint(Red, "✗"), end+fmt.Sprintf("  exit code %d", c.exit), Yellow
 	case c.fault != "":
-		sign, color = r.paint(red, "✗"), red
+		sign, color = r.paint(Red, "✗"), Red
 		end += ": " + r.fit(OneLine(c.fault, 300), Columns(c.indent+c.name)+5+min(Columns(what), 20))
 	}
 	what = r.fit(what, Columns(c.indent+c.name+end)+3)
 	r.note("%s%s %s%s", c.indent, sign, r.title(c.name, what), r.paint(color, end))
 	if len(c.files) > 1 {
 		for _, f := range c.files {
-			r.note("%s%s", c.indent, r.paint(green, "  "+f.mark+" "+f.path))
+			r.note("%s%s", c.indent, r.paint(Green, "  "+f.mark+" "+f.path))
 		}
 	}
 	lines := diffLines(strings.TrimSpace(Printable(c.output)))
 	for _, l := range lines[max(0, len(lines)-outputLines):] {
-		r.note("%s%s", c.indent, r.paint(dim, "  │ "+r.fit(OneLine(l, 200), Columns(c.indent)+4)))
+		r.note("%s%s", c.indent, r.paint(Dim, "  │ "+r.fit(OneLine(l, 200), Columns(c.indent)+4)))
 	}
 }
 
@@ -247,7 +247,7 @@ func (r *Renderer) group(reads []*toolCall) {
 	if len(reads) > namedReads {
 		names = append(names, "…")
 	}
-	r.note("%s %s", r.paint(green, "✓"), r.title(title, r.fit(strings.Join(names, ", "), Columns(title)+3)))
+	r.note("%s %s", r.paint(Green, "✓"), r.title(title, r.fit(strings.Join(names, ", "), Columns(title)+3)))
 }
 
 // unfinished writes the calls that did not end.

@@ -2,6 +2,7 @@ package top
 
 import (
 	"cmp"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -167,8 +168,11 @@ func (r *row) read(until time.Time, window func(agent, model string) int64) bool
 		if err == nil && !ok {
 			return true
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			r.event(e, window)
+		case !errors.Is(err, runstore.ErrBadLine):
+			r.end("unreadable", time.Now())
 		}
 		if n%64 == 0 && time.Now().After(until) {
 			return false
@@ -261,13 +265,8 @@ func question(body execution.Body, dir string) string {
 // matches reports whether the run contains every word of a filter.
 func (r row) matches(filter string) bool {
 	state, _ := r.state()
-	text := strings.ToLower(strings.Join(append([]string{string(r.run.ID), r.run.Agent, r.model, r.run.Cwd, r.branch, r.run.Prompt, state, r.what()}, r.run.Tags...), "\n"))
-	for _, word := range strings.Fields(strings.ToLower(filter)) {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
+	text := append([]string{string(r.run.ID), r.run.Agent, r.model, r.run.Cwd, r.branch, r.run.Prompt, state, r.what()}, r.run.Tags...)
+	return cli.HasWords(strings.Join(text, "\n"), filter)
 }
 
 const maxHead = 4 << 10 // bytes of a file of git that names a directory or a branch

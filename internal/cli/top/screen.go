@@ -66,8 +66,11 @@ type (
 	}
 	tick     struct{}
 	noted    struct{ text string } // what became of a key
-	answered struct{ text string } // what became of an answer
-	again    struct {              // a reply that decides nothing
+	answered struct {              // what became of an answer
+		id   execution.QuestionID
+		text string
+	}
+	again struct { // a reply that decides nothing
 		id    execution.QuestionID
 		reply cli.Reply
 		line  string
@@ -105,7 +108,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case noted:
 		s.note = m.text
 	case answered:
-		if s.note = m.text; s.sent {
+		if s.note = m.text; s.sent && cli.QuestionID(s.question.Body) == m.id {
 			s.mode, s.sent = browsing, false
 		}
 	case again:
@@ -254,17 +257,8 @@ func (s *screen) edit(name, text string) tea.Cmd {
 		s.mode, s.sent = browsing, false
 	case "enter":
 		return s.enter()
-	case "backspace":
-		if r := []rune(s.typed); len(r) > 0 {
-			s.typed = string(r[:len(r)-1])
-		}
-	case "ctrl+u":
-		s.typed = ""
-	case "ctrl+w":
-		kept := strings.TrimRight(s.typed, " ")
-		s.typed = kept[:strings.LastIndex(kept, " ")+1]
 	default:
-		s.typed += text
+		s.typed = cli.TypeKey(s.typed, name, text)
 	}
 	if s.mode == filtering {
 		s.filter = s.typed
@@ -305,11 +299,11 @@ func (s *screen) answer(r row, id execution.QuestionID, line string) tea.Cmd {
 	return func() tea.Msg {
 		status, err := s.do(s.ctx, r.run.ControlPath(), control.Call{Verb: "status"})
 		if err != nil {
-			return answered{err.Error()}
+			return answered{id, err.Error()}
 		}
 		i := slices.IndexFunc(status.Pending, func(q control.PendingQuestion) bool { return q.ID == id })
 		if i < 0 {
-			return answered{"the question does not wait any more"}
+			return answered{id, "the question does not wait any more"}
 		}
 		q, d := status.Pending[i], execution.Decision{Approve: true, Text: line}
 		if q.Approval {
@@ -319,17 +313,17 @@ func (s *screen) answer(r row, id execution.QuestionID, line string) tea.Cmd {
 			}
 		}
 		if _, err := s.do(s.ctx, r.run.ControlPath(), control.Call{Verb: "answer", Question: id, Decision: &d}); err != nil {
-			return answered{err.Error()}
+			return answered{id, err.Error()}
 		}
 		switch {
 		case !q.Approval:
-			return answered{"answered"}
+			return answered{id, "answered"}
 		case !d.Approve:
-			return answered{"denied: " + cli.OneLine(q.String(), 60)}
+			return answered{id, "denied: " + cli.OneLine(q.String(), 60)}
 		case d.Always != "":
-			return answered{"approved; from now on in this run: " + d.Always}
+			return answered{id, "approved; from now on in this run: " + d.Always}
 		}
-		return answered{"approved: " + cli.OneLine(q.String(), 60)}
+		return answered{id, "approved: " + cli.OneLine(q.String(), 60)}
 	}
 }
 
@@ -385,7 +379,7 @@ func (s *screen) View() tea.View {
 	room := max(1, s.height-3-len(below)) // summary, head, and keys
 	from := max(0, min(at-room/2, len(rows)-room))
 	head, lines := table(rows[from:min(len(rows), from+room)], s.width, s.now)
-	out := []string{s.paint("1", cli.Fit("drawbar top · "+summary(s.rows)+s.filtered(), s.width-1)), s.paint("2", "  "+head)}
+	out := []string{s.paint(cli.Bold, cli.Fit("drawbar top · "+summary(s.rows)+s.filtered(), s.width-1)), s.paint(cli.Dim, "  "+head)}
 	for i, line := range lines {
 		out = append(out, s.line(rows[from+i], line, from+i == at))
 	}
@@ -401,7 +395,7 @@ func (s *screen) View() tea.View {
 		v.Cursor = tea.NewCursor(2+cli.Columns(typed), len(out)-1)
 		out[len(out)-1] = "> " + typed
 	}
-	v.Content = strings.Join(append(out, s.paint("2", cli.Fit(s.keys(), s.width-1))), "\n")
+	v.Content = strings.Join(append(out, s.paint(cli.Dim, cli.Cut(s.keys(), s.width-1))), "\n")
 	return v
 }
 
@@ -417,27 +411,22 @@ func (s *screen) line(r row, text string, chosen bool) string {
 	code, mark := "", "  "
 	switch {
 	case r.ended != "":
-		code = "2"
+		code = cli.Dim
 	case len(r.asked) > 0:
-		code = "33"
+		code = cli.Yellow
 	}
 	if chosen {
-		code, mark = strings.Trim(code+";1", ";"), "> "
+		code, mark = strings.Trim(code+";"+cli.Bold, ";"), "> "
 	}
 	return s.paint(code, mark+text)
 }
 
-func (s *screen) paint(code, text string) string {
-	if !s.color || code == "" {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
+func (s *screen) paint(code, text string) string { return cli.Paint(s.color, code, text) }
 
 // below are the lines between the table and the keys: what is known of the chosen run, or what is answered, and the last note. While a
 // line is typed, the last one is its place.
 func (s *screen) below() []string {
-	lines := []string{s.paint("2", strings.Repeat("─", s.width-1))}
+	lines := []string{s.paint(cli.Dim, strings.Repeat("─", s.width-1))}
 	most := max(3, s.height-8)
 	switch rows, at := s.shown(); {
 	case s.typing():
@@ -452,7 +441,7 @@ func (s *screen) below() []string {
 			lines = append(lines, cli.Fit(l, s.width-1))
 		}
 		if len(r.asked) > 0 {
-			lines = append(lines, s.paint("33", cli.Fit("? "+question(r.asked[0].Body, r.run.Cwd), s.width-1)))
+			lines = append(lines, s.paint(cli.Yellow, cli.Fit("? "+question(r.asked[0].Body, r.run.Cwd), s.width-1)))
 		}
 	}
 	if s.note != "" {
@@ -464,20 +453,20 @@ func (s *screen) below() []string {
 func (s *screen) keys() string {
 	switch s.mode {
 	case answering, steering, filtering:
-		return "Enter does it · Esc leaves it"
+		return "Enter does it  Esc leaves it"
 	}
-	return "a answer · s steer · i interrupt · v changes · / filter · q leave"
+	return "a answer  s steer  i interrupt  v diff  / filter  q leave"
 }
 
 // page is the part of a difference that is on the screen.
 func (s *screen) page() []string {
 	room := max(1, s.height-2)
-	out := []string{s.paint("1", cli.Fit("what has changed in "+s.target.run.Cwd, s.width-1))}
+	out := []string{s.paint(cli.Bold, cli.Fit("what has changed in "+s.target.run.Cwd, s.width-1))}
 	for _, l := range s.lines[min(s.first, len(s.lines)):min(s.first+room, len(s.lines))] {
 		out = append(out, cli.DiffLine(l, s.width-1, s.color))
 	}
 	for len(out) < room+1 {
 		out = append(out, "")
 	}
-	return append(out, s.paint("2", cli.Fit(fmt.Sprintf("line %d of %d · ↑ ↓ PgUp PgDn · q back", min(s.first+1, len(s.lines)), len(s.lines)), s.width-1)))
+	return append(out, s.paint(cli.Dim, cli.Fit(fmt.Sprintf("line %d of %d · ↑ ↓ PgUp PgDn · q back", min(s.first+1, len(s.lines)), len(s.lines)), s.width-1)))
 }

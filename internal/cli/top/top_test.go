@@ -292,6 +292,34 @@ func TestBoard(t *testing.T) {
 	shows(func(r row) bool { return r.ended != "" && r.asked == nil && strings.Contains(r.ended, "timed-out") })
 }
 
+// TestUnreadable: a record that cannot be read is shown as such, and not read again and again.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, err := runstore.Open(dir, runstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	w, err := store.Begin(runstore.Meta{RunID: "01K9Z3BBBBBBBBBBBBBBBBBBBB", Agent: "claude"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	path := filepath.Join(dir, "runs", string(w.Run().ID), "events-0001.jsonl")
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	b := &board{store: store, window: func(string, string) int64 { return 0 }}
+	defer b.close()
+	if err := b.poll(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if rows := b.snapshot(); len(rows) != 1 || rows[0].ended != "unreadable" || b.behind {
+		t.Errorf("%+v", rows)
+	}
+}
+
 // TestBranch: worktrees and detached heads have one too, and what is no repository has none.
 func TestBranch(t *testing.T) {
 	t.Parallel()
