@@ -170,6 +170,15 @@ func (o Option) of(run *RunOptions) reflect.Value {
 // Stated reports whether run sets the option to a non-zero value.
 func (o Option) Stated(run RunOptions) bool { return !o.of(&run).IsZero() }
 
+// Words returns the values of an option that takes one of a set of words; nil for other options.
+func (o Option) Words() []string {
+	t := o.Field().Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return slices.Clone(enumValues()[t.Name()])
+}
+
 // Duration reports whether the option is a duration in milliseconds.
 func (o Option) Duration() bool {
 	t := o.Field().Type

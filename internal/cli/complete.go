@@ -2,9 +2,11 @@ package cli
 
 import (
 	"cmp"
+	"io"
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/sessions"
@@ -101,9 +103,55 @@ func (a *App) completeRuns(cmd *cobra.Command, _ []string) (names []string, err 
 		return nil, err
 	}
 	defer s.Close()
-	runs, err := s.List(runstore.Filter{Live: cmd.Name() != "logs" && cmd.Name() != "wait", Limit: maxCompletions})
+	runs, err := s.List(runstore.Filter{Live: !slices.Contains([]string{"logs", "wait", "adopt", "merge", "diff"}, cmd.Name()), Limit: maxCompletions})
 	for _, r := range runs {
 		names = append(names, string(r.ID)+"\t"+r.Agent+": "+OneLine(r.Prompt, 60))
+	}
+	return names, err
+}
+
+// completeRacers completes the agents of --race, which are separated by commas.
+func (a *App) completeRacers(_ *cobra.Command, _ []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+	before := typed[:strings.LastIndex(typed, ",")+1]
+	entries, _ := a.Agents() // completions have nowhere to report an error
+	for _, e := range entries {
+		names = append(names, before+e.Descriptor.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// completeConfig completes what "config get" and its neighbours take: keys of Drawbar's own configuration and the words of their values,
+// or an agent and its fields.
+func (a *App) completeConfig(cmd *cobra.Command, args []string) (names []string, err error) {
+	own := cmd.Name() == "get" || cmd.Name() == "set" || cmd.Name() == "unset"
+	if len(args) == 0 {
+		names, _ = a.CompleteAgents(false)(cmd, args, "")
+		if own {
+			names = append(names, config.Keys()...)
+		}
+		return names, nil
+	}
+	if !own {
+		return nil, nil
+	}
+	if config.Known(args[0]) {
+		if o, ok := execution.OptionNamed(args[0]); ok && len(args) == 1 && cmd.Name() == "set" {
+			return o.Words(), nil
+		}
+		return nil, nil
+	}
+	c, err := a.Client()
+	if err != nil {
+		return nil, err
+	}
+	schema, err := c.Config().Schema(args[0])
+	for _, f := range schema.Fields {
+		switch {
+		case len(args) == 1:
+			names = append(names, f.Path+"\t"+OneLine(f.Description, 60))
+		case len(args) == 2 && cmd.Name() == "set" && f.Path == args[1]:
+			names = append(names, f.Enum...)
+		}
 	}
 	return names, err
 }
@@ -117,6 +165,13 @@ func (a *App) Complete(cmd *cobra.Command) {
 		"agent": agents, "model": models, "profile": profiles, "session": sessions, "fork": sessions, "fallback": agents,
 		"scope":  cobra.FixedCompletions([]string{string(settings.Global), string(settings.Project), string(settings.Local)}, cobra.ShellCompDirectiveNoFileComp),
 		"format": cobra.FixedCompletions([]string{"json", "jsonl", "markdown"}, cobra.ShellCompDirectiveNoFileComp),
+		"race":   a.completeRacers,
+		"cwd":    cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+	}
+	for o := range execution.Options() {
+		if words := o.Words(); o.Flag != "" && len(words) > 0 {
+			flags[o.Flag] = cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+		}
 	}
 	arguments := map[string]cobra.CompletionFunc{
 		"AGENT": a.CompleteAgents(false), "[AGENT]": a.CompleteAgents(false), "AGENT...": agents, "[AGENT...]": agents,
@@ -134,8 +189,13 @@ func (a *App) Complete(cmd *cobra.Command) {
 			continue
 		}
 		f := arguments[words[1]]
-		if words[1] == "NAME" && c.Parent().Name() == "profiles" {
-			f = profiles
+		switch c.Parent().Name() {
+		case "profiles":
+			if words[1] == "NAME" {
+				f = profiles
+			}
+		case "config":
+			f = completion(a.completeConfig)
 		}
 		switch {
 		case f == nil:
@@ -150,4 +210,42 @@ func (a *App) Complete(cmd *cobra.Command) {
 			c.ValidArgsFunction = f
 		}
 	}
+}
+
+// withoutPackage replaces what cobra's script needs of the package bash-completion, where that is not installed: the words of the line,
+// joined again at the characters that only readline splits at.
+const withoutPackage = `
+# Without the package bash-completion:
+if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+__PROGRAM_init_completion()
+{
+    local i word
+    COMPREPLY=() words=() cword=-1
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if ((cword >= 0)) && [[ ${word} == [=:]* || ${words[cword]} == *[=:] ]]; then
+            words[cword]+=${word}
+        else
+            words[++cword]=${word}
+        fi
+    done
+    cur=${words[cword]}
+}
+_filedir()
+{
+    local kind=file name
+    [[ ${1-} == -d ]] && kind=directory
+    while IFS= read -r name; do COMPREPLY+=("${name}"); done < <(compgen -A "${kind}" -- "${cur}")
+    compopt -o filenames
+}
+fi
+`
+
+// BashCompletion writes the completion of a program's commands for bash.
+func BashCompletion(root *cobra.Command, w io.Writer, descriptions bool) error {
+	if err := root.GenBashCompletionV2(w, descriptions); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, strings.ReplaceAll(withoutPackage, "PROGRAM", root.Name()))
+	return err
 }

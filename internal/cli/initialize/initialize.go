@@ -2,8 +2,12 @@
 package initialize
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +17,7 @@ import (
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/ownconfig"
 )
@@ -37,6 +42,14 @@ type proposal struct {
 	Values     []value `json:"values"`     // that are not set yet
 	Completion string  `json:"completion"` // command that sets up the shell
 	File       string  `json:"file"`
+	Shell      *script `json:"shell,omitempty"` // completion that is not set up
+}
+
+// script is a shell's completion and the file that the shell reads it from.
+type script struct {
+	Name string `json:"name"`
+	File string `json:"file"`
+	text []byte
 }
 
 type options struct {
@@ -51,8 +64,8 @@ func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init", Short: "Look at what is here, and propose a default agent",
 		Long: `Look for agents and logins on this machine, and propose the agent of runs that name none, if your configuration does not have
-one. --approve and --budget add an approval mode and a budget for each run. Nothing is written before a yes, and nothing that is set is
-changed, unless a flag says so.`,
+one. --approve and --budget add an approval mode and a budget for each run. For bash and fish, completion of Drawbar's commands is proposed
+too. Nothing is written before a yes, and nothing that is set is changed, unless a flag says so.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd, app) },
 	}
@@ -86,19 +99,38 @@ func (o *options) run(cmd *cobra.Command, app *cli.App) error {
 	if p.File, err = ownconfig.UserFile(app, dir); err != nil {
 		return err
 	}
+	if p.Shell, err = missing(cmd, app); err != nil {
+		return err
+	}
 	if app.JSON && !o.yes {
 		return app.Answer(p, nil)
 	}
 	p.show(app)
-	if len(p.Values) == 0 {
+	var files []string
+	if len(p.Values) > 0 {
+		files = append(files, p.File)
+	}
+	if p.Shell != nil {
+		files = append(files, p.Shell.File)
+	}
+	if len(files) == 0 {
 		return nil
 	}
 	if !o.yes && !cli.IsTerminal(app.In) {
 		app.Notef("  try: %s --yes, to write them", cmd.CommandPath())
 		return nil
 	}
-	if err := app.Confirm(cmd.Context(), o.yes, "Write them to "+p.File+"?", cmd.CommandPath(), nil); err != nil {
+	if err := app.Confirm(cmd.Context(), o.yes, "Write "+strings.Join(files, " and ")+"?", cmd.CommandPath(), nil); err != nil {
 		return err
+	}
+	if p.Shell != nil {
+		if err := p.Shell.write(); err != nil {
+			return err
+		}
+		app.Notef("wrote %s; new shells complete drawbar", p.Shell.File)
+	}
+	if len(p.Values) == 0 && !app.JSON {
+		return nil
 	}
 	values := map[string]any{}
 	for _, v := range p.Values {
@@ -166,12 +198,59 @@ func (o *options) propose(app *cli.App, dir string, agents []found) ([]value, er
 // completion returns the command that sets up a shell.
 func completion(shell string) string {
 	switch filepath.Base(shell) {
-	case "zsh":
+	case "zsh": // which has no folder of the user's that it looks into unasked
 		return `drawbar completion zsh > "${fpath[1]}/_drawbar"`
 	case "fish":
 		return "drawbar completion fish > ~/.config/fish/completions/drawbar.fish"
 	}
-	return "drawbar completion bash > ~/.local/share/bash-completion/completions/drawbar"
+	return "echo 'source <(drawbar completion bash)' >> ~/.bashrc"
+}
+
+// missing returns the completion of the user's shell when the file that the shell reads it from does not exist; nil when it does, and for
+// other shells than bash and fish. A file that is there is left alone: its user may have written it.
+func missing(cmd *cobra.Command, app *cli.App) (*script, error) {
+	s := &script{Name: filepath.Base(app.Getenv("SHELL"))}
+	var text bytes.Buffer
+	var base string
+	var err error
+	switch home := app.Getenv("HOME"); s.Name {
+	case "bash":
+		if !packaged() {
+			return nil, nil
+		}
+		base, s.File = cmp.Or(app.Getenv("XDG_DATA_HOME"), filepath.Join(home, ".local", "share")), filepath.Join("bash-completion", "completions", "drawbar")
+		err = cli.BashCompletion(cmd.Root(), &text, true)
+	case "fish":
+		base, s.File = cmp.Or(app.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), filepath.Join("fish", "completions", "drawbar.fish")
+		err = cmd.Root().GenFishCompletion(&text, true)
+	}
+	if err != nil || !filepath.IsAbs(base) { // no home, or another shell
+		return nil, err
+	}
+	s.File, s.text = filepath.Join(base, s.File), text.Bytes()
+	if _, err := os.Lstat(s.File); !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// packaged reports whether bash has the package that reads completions from the user's folder.
+func packaged() bool {
+	return slices.ContainsFunc([]string{"/usr/share", "/usr/local/share", "/opt/homebrew/share", "/opt/local/share"}, func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "bash-completion", "bash_completion"))
+		return err == nil
+	})
+}
+
+func (s *script) write() error {
+	err := os.MkdirAll(filepath.Dir(s.File), 0o755) //nolint:gosec // a shell's folder, like the others in it
+	if err == nil {
+		err = atomicfile.Write(s.File, s.text, 0o644, false)
+	}
+	if err != nil {
+		return fmt.Errorf("write the completion of %s: %w", s.Name, err)
+	}
+	return nil
 }
 
 // show prints a proposal for a person.
@@ -186,5 +265,9 @@ func (p *proposal) show(app *cli.App) {
 	if len(p.Values) == 0 {
 		app.Notef("%s has a default agent; drawbar config show lists it", p.File)
 	}
-	app.Notef("%s", fmt.Sprintf("shell     %s", p.Completion))
+	if p.Shell != nil {
+		app.Notef("proposed  completion of %s in %s", p.Shell.Name, p.Shell.File)
+	} else {
+		app.Notef("shell     %s", p.Completion)
+	}
 }

@@ -242,6 +242,15 @@ func tree(app *cli.App, name string, list bool) *cobra.Command {
 		for _, c := range cmd.Commands() {
 			if c.Name() == name {
 				c.Args, c.RunE = cli.Args(cobra.NoArgs), func(c *cobra.Command, _ []string) error { return c.Help() }
+				bash, _, _ := c.Find([]string{"bash"})
+				bash.Long = strings.Replace(bash.Long, "This script depends on the 'bash-completion' package.\nIf it is not installed already, you can install it via your OS's package manager.\n\n", "", 1)
+				bash.RunE = func(bash *cobra.Command, _ []string) error {
+					brief, err := bash.Flags().GetBool("no-descriptions")
+					if err != nil {
+						return err
+					}
+					return cli.BashCompletion(bash.Root(), bash.OutOrStdout(), !brief)
+				}
 			}
 		}
 	}

@@ -274,6 +274,9 @@ var keys = sync.OnceValue(func() []string {
 	return list
 })
 
+// Keys returns the names of all top-level keys.
+func Keys() []string { return slices.Clone(keys()) }
+
 // Known reports whether a dotted key begins with a key of the file.
 func Known(key string) bool {
 	top, _, _ := strings.Cut(key, ".")
