@@ -1,6 +1,10 @@
 package cli
 
-import "github.com/drawbar/drawbar/execution"
+import (
+	"fmt"
+
+	"github.com/drawbar/drawbar/execution"
+)
 
 // Progress is where a run is, by its events. The zero value is ready; it is not safe for concurrent use.
 type Progress struct {
@@ -39,6 +43,17 @@ func (p *Progress) Event(e execution.Event) {
 			p.USD += *b.Cost.TotalUSD
 		}
 	}
+}
+
+// spent is what the run has used, as far as it is known.
+func (p *Progress) spent() (parts []string) {
+	if p.Tokens > 0 {
+		parts = append(parts, Count(p.Tokens)+" tokens")
+	}
+	if p.USD > 0 {
+		parts = append(parts, fmt.Sprintf("$%.4f", p.USD))
+	}
+	return parts
 }
 
 // Context returns how many tokens the conversation has, 0 if unknown.

@@ -18,6 +18,8 @@ type StatusLine struct {
 	start   time.Time
 	agent   string
 	now     Progress
+	lanes   *Lanes // below it; may be nil
+	below   int    // rows on the screen
 	shown   bool
 	allowed bool // the cursor is at the start of a line
 	held    bool // a question is on the screen
@@ -60,23 +62,49 @@ func (s *StatusLine) draw() {
 		return
 	}
 	s.frame++
-	parts := []string{s.agent, time.Since(s.start).Round(time.Second).String(), s.now.Doing}
-	if s.now.Tokens > 0 {
-		parts = append(parts, Count(s.now.Tokens)+" tokens")
+	parts := append([]string{s.agent, time.Since(s.start).Round(time.Second).String(), s.now.Doing}, s.now.spent()...)
+	width, height := s.room()
+	text := fmt.Sprintf("\r\x1b[K%c %s", frames[s.frame%len(frames)], Fit(strings.Join(parts, " · "), width))
+	var rows []string
+	if s.lanes != nil {
+		rows = s.lanes.rows()
 	}
-	if s.now.USD > 0 {
-		parts = append(parts, fmt.Sprintf("$%.4f", s.now.USD))
+	if more := len(rows) - height; more > 0 {
+		rows = append(rows[:height-1], fmt.Sprintf("and %d more", more+1))
 	}
-	fmt.Fprintf(s.w, "\r\x1b[K%c %s", frames[s.frame%len(frames)], Fit(strings.Join(parts, " · "), s.room()))
-	s.shown = true
+	if len(rows)+s.below > 0 {
+		text += "\x1b[J"
+	}
+	for _, row := range rows {
+		text += "\n  " + Cut(row, width)
+	}
+	if len(rows) > 0 {
+		text += fmt.Sprintf("\x1b[%dA\r", len(rows)) // where hide and the next frame begin
+	}
+	_, _ = io.WriteString(s.w, text) // nowhere to report an error
+	s.shown, s.below = true, len(rows)
 }
 
-// room returns how many columns there are after the frame. The terminal's width may change, so it is read each time.
-func (s *StatusLine) room() int {
-	if w := WidthOf(s.w); w > 4 {
-		return min(w-3, 100)
+// maxLanes is how many lanes have a row at once.
+const maxLanes = 12
+
+// room returns how many columns there are after the frame, and rows for lanes. The terminal's size may change, so it is read each time.
+func (s *StatusLine) room() (columns, rows int) {
+	columns, rows = sizeOf(s.w)
+	if columns <= 4 {
+		return 77, maxLanes
 	}
-	return 77
+	return min(columns-3, 100), max(min(rows-3, maxLanes), 1)
+}
+
+// Lanes shows lanes below the line from now on.
+func (s *StatusLine) Lanes(l *Lanes) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lanes = l
 }
 
 // Hide clears the line until the next tick.
@@ -91,8 +119,12 @@ func (s *StatusLine) Hide() {
 
 func (s *StatusLine) hide() {
 	if s.shown {
-		io.WriteString(s.w, "\r\x1b[K")
-		s.shown = false
+		end := "\r\x1b[K"
+		if s.below > 0 {
+			end += "\x1b[J"
+		}
+		_, _ = io.WriteString(s.w, end) // nowhere to report an error
+		s.shown, s.below = false, 0
 	}
 }
 

@@ -58,15 +58,21 @@ func (a *App) Width() int { return WidthOf(a.Out) }
 
 // WidthOf is the number of columns of a stream, 0 if it is not a terminal.
 func WidthOf(stream any) int {
+	width, _ := sizeOf(stream)
+	return width
+}
+
+// sizeOf is the number of columns and rows of a stream, 0 if it is not a terminal.
+func sizeOf(stream any) (columns, rows int) {
 	f, ok := fileOf(stream)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0
+		return 0, 0
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
+	columns, rows, err := term.GetSize(int(f.Fd()))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return width
+	return columns, rows
 }
 
 // Harmless returns a writer that removes control characters.

@@ -51,7 +51,7 @@ item has the number of its line.
 Each item has one result, a line of JSON in FILE.results.jsonl (--results), in the order in which they end. The same command again does
 what is left: after Ctrl-C, a crash, a power failure, --max-cost or --max-failures. An item whose line changed after it was run is refused.
 
-A usage limit of an agent is waited for by all of its items. Nobody is asked: calls that need permission are denied unless --approve or
+A usage limit of an agent is waited for by all of its items; that of a fallback agent also by the item that met it. Nobody is asked: calls that need permission are denied unless --approve or
 --allow permits them. With --json, results are printed in the order of the file, those of earlier runs too, and then {"summary": ...}.
 
 The exit code is 0 if all items completed, 1 if one failed, 21 at --max-cost or when a budget (drawbar budget) is used up, 130 after Ctrl-C.`,
@@ -138,9 +138,9 @@ func (o *options) do(cmd *cobra.Command, app *cli.App, args []string) error {
 	}()
 	line := begin(app, items, &o.run)
 	o.run.Run = func(ctx context.Context, item queue.Item, _ int) (queue.Result, *queue.Limit) {
-		line.began(item.ID)
-		res, limit := o.one(ctx, app, client, item)
-		line.ended(item.ID, res, limit == nil)
+		lane := line.began(item)
+		res, limit := o.one(ctx, app, client, item, lane)
+		line.ended(lane, res, limit == nil)
 		return res, limit
 	}
 	o.run.Told = func(_ queue.Item, res queue.Result, earlier bool) {
@@ -148,6 +148,7 @@ func (o *options) do(cmd *cobra.Command, app *cli.App, args []string) error {
 		o.report = append(o.report, caseOf(res))
 	}
 	o.run.Waits = func(agent string, until time.Time) {
+		line.limited(agent, until)
 		app.Notef("%s has reached its usage limit; its items wait until %s", agent, until.Format("2006-01-02 15:04:05"))
 	}
 	sum, err := queue.Run(ctx, items, o.run)
@@ -226,9 +227,9 @@ func changed(items []queue.Item, results *queue.Results, path string) error {
 const recheck = 500 * time.Millisecond
 
 // one carries out an item as soon as budgets allow it.
-func (o *options) one(ctx context.Context, app *cli.App, client *drawbar.Client, item queue.Item) (queue.Result, *queue.Limit) {
+func (o *options) one(ctx context.Context, app *cli.App, client *drawbar.Client, item queue.Item, lane *cli.Lane) (queue.Result, *queue.Limit) {
 	for {
-		res, limit, err := run(ctx, client, item)
+		res, limit, err := run(ctx, client, item, lane)
 		over, is := errors.AsType[*drawbar.OverBudget](err)
 		if !is {
 			return res, limit
@@ -239,6 +240,7 @@ func (o *options) one(ctx context.Context, app *cli.App, client *drawbar.Client,
 			o.over = over.Error()
 			return res, &queue.Limit{Budget: true}
 		}
+		lane.Say("waits for a budget")
 		o.waits.Do(func() { app.Notef("%v; items wait for it", over) })
 		select {
 		case <-ctx.Done():
@@ -249,7 +251,7 @@ func (o *options) one(ctx context.Context, app *cli.App, client *drawbar.Client,
 }
 
 // run carries out one item. The error is why it could not be started; the result has it too.
-func run(ctx context.Context, client *drawbar.Client, item queue.Item) (queue.Result, *queue.Limit, error) {
+func run(ctx context.Context, client *drawbar.Client, item queue.Item, lane *cli.Lane) (queue.Result, *queue.Limit, error) {
 	w, _ := item.Work.(work)
 	failed := func(err error) (queue.Result, *queue.Limit, error) {
 		e := execution.Errorf(execution.CodeOf(err), "%w", err)
@@ -259,17 +261,18 @@ func run(ctx context.Context, client *drawbar.Client, item queue.Item) (queue.Re
 	if err != nil {
 		return failed(err)
 	}
-	var limit queue.Limit
+	limits := map[string]time.Time{} // by agent
 	for e, err := range r.Events(context.WithoutCancel(ctx), 0) {
 		if err != nil {
 			return failed(err)
 		}
+		lane.Event(e)
 		if b, is := e.Body.(execution.RateLimited); is && !strings.HasPrefix(b.Status, "allowed") {
 			switch {
 			case b.ResetsAt > 0:
-				limit.Until = time.UnixMilli(b.ResetsAt)
+				limits[e.Agent] = time.UnixMilli(b.ResetsAt)
 			case b.RetryAfterMs > 0:
-				limit.Until = time.Now().Add(time.Duration(b.RetryAfterMs) * time.Millisecond)
+				limits[e.Agent] = time.Now().Add(time.Duration(b.RetryAfterMs) * time.Millisecond)
 			}
 		}
 	}
@@ -286,7 +289,7 @@ func run(ctx context.Context, client *drawbar.Client, item queue.Item) (queue.Re
 		one.Error = &execution.Error{Code: res.Error.ErrorCode(), Message: res.Error.Message}
 	}
 	if res.Error != nil && res.Error.ErrorCode() == execution.CodeRateLimited {
-		return one, &limit, nil
+		return one, &queue.Limit{Agent: res.Agent, Until: limits[res.Agent]}, nil
 	}
 	return one, nil, nil
 }

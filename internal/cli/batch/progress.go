@@ -2,27 +2,30 @@ package batch
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/batch/queue"
 )
 
-// progress is what the status line of a terminal says of a batch.
+// progress is what a terminal shows of a batch while it runs: a line for all of it, and a row for each item that runs.
 type progress struct {
 	status *cli.StatusLine
+	lanes  cli.Lanes
 
 	mu                  sync.Mutex
 	total, done, failed int
 	usd                 float64
-	now                 []string // ids of items that run, in the order of their start
+	waits               map[string]time.Time // agents with a usage limit, and its end
 }
 
 // begin starts the status line. Results of earlier runs count as done.
 func begin(app *cli.App, items []queue.Item, o *queue.Options) *progress {
-	p := &progress{status: app.StartStatus("batch"), total: len(items)}
+	p := &progress{status: app.StartStatus("batch"), total: len(items), waits: map[string]time.Time{}}
+	p.status.Lanes(&p.lanes)
 	for _, item := range items {
 		if r := o.Results.Of(item.ID); r != nil && (!o.RetryFailed || !r.Failed()) {
 			p.count(*r)
@@ -37,18 +40,27 @@ func (p *progress) count(r queue.Result) {
 	}
 }
 
-func (p *progress) began(id string) {
+// limited notes that an agent has reached its usage limit.
+func (p *progress) limited(agent string, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now = append(p.now, id)
+	p.waits[agent] = until
 	p.say()
 }
 
-// ended notes that an item no longer runs. over says that its result is final.
-func (p *progress) ended(id string, r queue.Result, over bool) {
+// began notes that an item runs.
+func (p *progress) began(item queue.Item) *cli.Lane {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now = slices.DeleteFunc(p.now, func(other string) bool { return other == id })
+	p.say()
+	return p.lanes.Begin(item.ID + " " + item.Agent)
+}
+
+// ended notes that an item no longer runs. over says that its result is final.
+func (p *progress) ended(lane *cli.Lane, r queue.Result, over bool) {
+	lane.End()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if over {
 		p.count(r)
 	}
@@ -67,8 +79,10 @@ func (p *progress) say() {
 	if p.usd > 0 {
 		text += fmt.Sprintf(" · $%.4f", p.usd)
 	}
-	if len(p.now) > 0 {
-		text += " · now " + strings.Join(p.now, ", ")
+	for _, agent := range slices.Sorted(maps.Keys(p.waits)) {
+		if until := p.waits[agent]; time.Now().Before(until) {
+			text += fmt.Sprintf(" · %s waits until %s", agent, until.Format("15:04"))
+		}
 	}
-	p.status.Say(cli.OneLine(text, 500))
+	p.status.Say(text)
 }

@@ -42,7 +42,7 @@ type Race struct {
 	Watch func(*agent.Run) (done func())
 
 	mu      sync.Mutex
-	states  []string
+	lanes   []*cli.Lane
 	status  *cli.StatusLine
 	runs    []*agent.Run // nil before its start
 	stopped string       // why the race was stopped: what starts later is stopped at once
@@ -97,7 +97,7 @@ var errFirst = errors.New("another racer was the first whose work passed the che
 
 // Run runs the race to its end. interrupt stops it: what there is then is in the result.
 func (r *Race) Run(ctx context.Context, interrupt <-chan struct{}) (res Result, err error) {
-	res.ID, r.runs, r.states = r.ID, make([]*agent.Run, len(r.Racers)), make([]string, len(r.Racers))
+	res.ID, r.runs, r.lanes = r.ID, make([]*agent.Run, len(r.Racers)), make([]*cli.Lane, len(r.Racers))
 	r.asking, r.checks = make(chan struct{}, 1), make(chan struct{}, 1)
 	places, leave, err := r.enter(ctx)
 	if err != nil {
@@ -107,6 +107,12 @@ func (r *Race) Run(ctx context.Context, interrupt <-chan struct{}) (res Result, 
 	res.Base = places[0].Base
 	r.status = r.App.StartStatus("race")
 	defer r.status.Close()
+	r.status.Say(cli.Number(len(r.Racers), "racer", "racers"))
+	var rows cli.Lanes
+	for i, racer := range r.Racers {
+		r.lanes[i] = rows.Begin(racer.Name)
+	}
+	r.status.Lanes(&rows)
 	checking, endChecks := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer endChecks(nil)
 	stop := func(why error) {
@@ -172,31 +178,46 @@ func (r *Race) Run(ctx context.Context, interrupt <-chan struct{}) (res Result, 
 
 // enter makes a worktree for each racer, all at the same commit. leave gives them back; those in which nothing was done go.
 func (r *Race) enter(ctx context.Context) (places []worktree.Tree, leave func(), err error) {
-	var releases []func()
+	type opened struct {
+		tree    worktree.Tree
+		where   string
+		release func()
+		err     error
+	}
+	all := make([]opened, len(r.Racers))
 	leave = func() {
 		ctx := context.WithoutCancel(ctx)
-		for i, release := range releases {
-			release()
-			if now, err := r.Worktrees.Find(ctx, places[i].Path); err == nil && now.State == worktree.Clean {
+		for _, o := range all {
+			if o.release == nil {
+				continue
+			}
+			o.release()
+			if now, err := r.Worktrees.Find(ctx, o.tree.Path); err == nil && now.State == worktree.Clean {
 				if _, err := r.Worktrees.Remove(ctx, now, false); err != nil {
 					r.App.Warnf("%v", err)
 				}
 			}
 		}
 	}
+	var group sync.WaitGroup // a set-up command may take minutes
 	for i := range r.Racers {
-		t, where, release, err := r.Worktrees.Open(ctx, r.Dir, worktree.Group(r.ID)+fmt.Sprintf("%d-%s", i+1, plain(r.Racers[i].Name)))
-		if err == nil && len(places) > 0 && t.Base != places[0].Base {
-			release()
-			err = execution.Errorf(execution.CodeConfigLock, "%s moved while the race began", t.Repository).WithHint("try again")
+		group.Go(func() {
+			o := &all[i]
+			o.tree, o.where, o.release, o.err = r.Worktrees.Open(ctx, r.Dir, worktree.Group(r.ID)+fmt.Sprintf("%d-%s", i+1, plain(r.Racers[i].Name)))
+		})
+	}
+	group.Wait()
+	for i, o := range all {
+		if o.err == nil && o.tree.Base != all[0].tree.Base {
+			o.err = execution.Errorf(execution.CodeConfigLock, "%s moved while the race began", o.tree.Repository).WithHint("try again")
 		}
-		if err != nil {
+		if o.err != nil {
 			leave()
-			return nil, nil, err
+			return nil, nil, o.err
 		}
-		places, releases = append(places, t), append(releases, release)
-		r.Racers[i].Request.Run.Cwd = where
-		r.inRepo, _ = filepath.Rel(t.Path, where) // it is in it
+		places = append(places, o.tree)
+		r.Racers[i].Request.Run.Cwd = o.where
+		r.inRepo, _ = filepath.Rel(o.tree.Path, o.where) // it is in it
 	}
 	return places, leave, nil
 }
@@ -253,7 +274,6 @@ func (r *Race) run(ctx, checking context.Context, i int, place worktree.Tree) (l
 	racer := r.Racers[i]
 	l = Lane{Racer: racer.Name, Agent: racer.Request.Run.Agent, Model: racer.Request.Run.Model, Worktree: place.Name, Outcome: Failed}
 	defer func() { r.tell(i, l) }()
-	r.say(i, "starting")
 	if r.wasStopped() {
 		l.Outcome = Stopped
 		return l
@@ -320,7 +340,7 @@ func (r *Race) judge(ctx, checking context.Context, i int, place worktree.Tree, 
 		l.Outcome = Done
 		return
 	}
-	r.say(i, "waiting for its check")
+	r.lanes[i].Say("waits for its check")
 	v, err := r.check(checking, work, i)
 	switch {
 	case checking.Err() != nil:
@@ -348,7 +368,7 @@ func (r *Race) check(ctx context.Context, work worktree.Work, i int) (v Verdict,
 		return v, context.Cause(ctx)
 	}
 	defer func() { <-r.checks }()
-	r.say(i, "is checked")
+	r.lanes[i].Say("is checked")
 	return r.checkNow(ctx, work, i+1)
 }
 
@@ -363,31 +383,12 @@ func (r *Race) checkNow(ctx context.Context, work worktree.Work, number int) (v 
 	return v, err
 }
 
-// say sets what a racer is doing, for the status line.
-func (r *Race) say(i int, what string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.states[i] = what
-	parts := make([]string, 0, len(r.states))
-	for j, s := range r.states {
-		if s != "" {
-			parts = append(parts, r.Racers[j].Name+" "+s)
-		}
-	}
-	r.status.Say(strings.Join(parts, ", "))
-}
-
 // follow shows what a run does, and lets a person answer its questions.
 func (r *Race) follow(i int, run *agent.Run, e execution.Event) {
 	if e.Parent != "" {
 		return
 	}
-	switch b := e.Body.(type) {
-	case execution.TurnStart, execution.ToolResultEvent, execution.ToolError:
-		r.say(i, "works")
-	case execution.ToolCallReady:
-		r.say(i, "runs "+cli.OneLine(b.ToolName, 20))
-	}
+	r.lanes[i].Event(e)
 	if q := r.Racers[i].questions; q != nil {
 		if id := cli.QuestionID(e.Body); cli.Pending(run, id) {
 			q.GiveWay(id, r.Racers[i].render, run)
@@ -397,7 +398,7 @@ func (r *Race) follow(i int, run *agent.Run, e execution.Event) {
 
 // tell says how a racer ended, unless the result is for programs.
 func (r *Race) tell(i int, l Lane) {
-	r.say(i, string(l.Outcome))
+	r.lanes[i].Over(string(l.Outcome))
 	if r.App.JSON {
 		return
 	}

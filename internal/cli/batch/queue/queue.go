@@ -18,7 +18,8 @@ type Item struct {
 
 // Limit is what kept an item from its result.
 type Limit struct {
-	Until  time.Time // of a usage limit: nothing of the item's agent starts before
+	Agent  string    // that reached a usage limit, one that the item falls back to, maybe; empty for the item's
+	Until  time.Time // of a usage limit: nothing of that agent, and not the item, starts before
 	Budget bool      // what runs may cost together is used up: nothing more starts
 }
 
@@ -82,7 +83,8 @@ type runner struct {
 	waiting  []int
 	running  map[string]int // by agent
 	busy     int
-	paused   map[string]time.Time
+	paused   map[string]time.Time // by agent
+	held     map[int]time.Time    // items that wait for the limit of another agent than theirs
 	before   int // failed items of earlier runs
 	spent    bool
 	sum      Summary
@@ -92,7 +94,7 @@ type runner struct {
 // the file of results; then nothing more was started.
 func Run(ctx context.Context, items []Item, o Options) (Summary, error) {
 	r := &runner{Options: o, items: items, results: make([]*Result, len(items)), earlier: make([]bool, len(items)), attempts: make([]int, len(items)),
-		running: map[string]int{}, paused: map[string]time.Time{}}
+		running: map[string]int{}, paused: map[string]time.Time{}, held: map[int]time.Time{}}
 	if r.MaxAttempts == 0 {
 		r.MaxAttempts = 10
 	}
@@ -170,7 +172,7 @@ func (r *runner) start(ctx context.Context, done chan<- ended) {
 	for n := 0; n < len(r.waiting) && r.busy < r.Jobs; {
 		i := r.waiting[n]
 		item := r.items[i]
-		if _, waits := r.paused[item.Agent]; waits || item.Alone && r.running[item.Agent] > 0 {
+		if _, waits := r.paused[item.Agent]; waits || now.Before(r.held[i]) || item.Alone && r.running[item.Agent] > 0 {
 			n++
 			continue
 		}
@@ -190,7 +192,11 @@ func (r *runner) start(ctx context.Context, done chan<- ended) {
 func (r *runner) wake() (<-chan time.Time, func()) {
 	var next time.Time
 	for _, i := range r.waiting {
-		if until := r.paused[r.items[i].Agent]; !until.IsZero() && (next.IsZero() || until.Before(next)) {
+		until := r.paused[r.items[i].Agent]
+		if held := r.held[i]; held.After(until) && held.After(time.Now()) {
+			until = held
+		}
+		if !until.IsZero() && (next.IsZero() || until.Before(next)) {
 			next = until
 		}
 	}
@@ -212,7 +218,7 @@ func (r *runner) take(ctx context.Context, e ended) error {
 		return nil
 	}
 	if e.limit != nil && e.attempt < r.MaxAttempts {
-		r.pause(item.Agent, e)
+		r.pause(cmp.Or(e.limit.Agent, item.Agent), e)
 	}
 	if e.limit != nil && e.attempt < r.MaxAttempts || ctx.Err() != nil && e.result.Failed() {
 		r.again(e.index)
@@ -252,6 +258,9 @@ func (r *runner) pause(agent string, e ended) {
 	until := e.limit.Until
 	if !until.After(time.Now()) {
 		until = time.Now().Add(shortestWait << (e.attempt - 1))
+	}
+	if agent != r.items[e.index].Agent {
+		r.held[e.index] = until
 	}
 	if until.After(r.paused[agent]) {
 		r.paused[agent] = until

@@ -138,6 +138,29 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A usage limit of an agent that an item fell back to holds that item and the items of that agent, and no others.
+func TestLimitOfAFallback(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "r")
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		d := &did{limit: func(item Item, attempt int) *Limit {
+			if item.ID == "0" && attempt == 1 {
+				return &Limit{Agent: "b", Until: start.Add(time.Hour)}
+			}
+			return nil
+		}}
+		items := append(list(2, "a"), Item{ID: "b", Agent: "b"})
+		sum, err := Run(t.Context(), items, Options{Jobs: 1, Run: d.run, Results: open(t, path)})
+		if err != nil || sum.Run != 3 || sum.Stop != Done {
+			t.Errorf("%+v, %v", sum, err)
+		}
+		if got := fmt.Sprint(d.ran, d.at); got != "[0 1 0 b] [0s 1s 1h0m0s 1h0m1s]" {
+			t.Errorf("ran %s", got)
+		}
+	})
+}
+
 // TestUsageLimit: items of an agent wait together for the end of its usage limit; those of others go on.
 func TestUsageLimit(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Items of a batch have a row each while they run, however wide the terminal is; what stays on the screen are their results.
+func TestRowsOfABatch(t *testing.T) {
+	t.Parallel()
+	for _, columns := range []uint16{40, 100} {
+		dir := t.TempDir()
+		env := stage(t, dir)
+		items := `{"id":"first","prompt":"go"}` + "\n" + `{"id":"second","prompt":"go"}` + "\n" + `{"id":"third","prompt":"go"}` + "\n"
+		if err := os.WriteFile(filepath.Join(dir, "work", "items.jsonl"), []byte(items), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		script := `{"turns":[{"match":{"contains":"go"},"tools":[{"name":"shell","input":{"command":"sleep 1; : ` + strings.Repeat("long ", 60) + `"}}],"repeat":true},{"text":"Done.","repeat":true}]}`
+		s := onTerminalIn(t, dir, env, columns, "", script, "batch", "items.jsonl", "harness/anthropic/model-x", "--jobs", "2", "--yolo")
+		at := s.Await(0, "batch · ")
+		s.Await(at, " · shell sleep")
+		if code := s.Exit(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		rows := regexp.MustCompile(`(?m)^  (first|second|third) +harness[^\r\n\x1b]+`).FindAllString(s.Shown(), -1)
+		for _, row := range rows {
+			if n := len([]rune(row)); n >= int(columns) {
+				t.Errorf("%d characters on %d columns: %q", n, columns, row)
+			}
+		}
+		left := screenOf(s.Shown())
+		if len(rows) < 4 || strings.Count(left, "✓ ") != 3 || strings.Contains(left, "batch") || strings.Contains(left, "shell sleep") {
+			t.Errorf("%d rows on %d columns; left on the screen:\n%s", len(rows), columns, left)
+		}
+	}
+}
+
+// screenOf is what a terminal shows at the end of an output whose lines do not wrap.
+func screenOf(output string) string {
+	lines, row := []string{""}, 0
+	output = strings.ReplaceAll(regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAllString(output, ""), "\r\n", "\n")
+	for part := range strings.SplitSeq(output, "") {
+		lines[row] += part
+		switch line := lines[row]; {
+		case part == "\n":
+			lines[row] = strings.TrimSuffix(line, "\n")
+			if row++; row == len(lines) {
+				lines = append(lines, "")
+			}
+		case part == "\r", strings.HasSuffix(line, "\x1b[K"):
+			lines[row] = ""
+		case strings.HasSuffix(line, "\x1b[J"):
+			lines[row], lines = "", lines[:row+1]
+		case part == "A" && strings.Contains(line, "\x1b["):
+			text, up, _ := strings.Cut(line, "\x1b[")
+			n, _ := strconv.Atoi(strings.TrimSuffix(up, "A"))
+			lines[row], row = text, row-n
+		}
+	}
+	return strings.Join(lines, "\n")
+}
