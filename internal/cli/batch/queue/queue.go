@@ -85,7 +85,7 @@ type runner struct {
 	busy     int
 	paused   map[string]time.Time // by agent
 	held     map[int]time.Time    // items that wait for the limit of another agent than theirs
-	before   int // failed items of earlier runs
+	before   int                  // failed items of earlier runs
 	spent    bool
 	sum      Summary
 }
