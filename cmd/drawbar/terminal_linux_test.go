@@ -67,7 +67,7 @@ func (s *screen) await(after int, want string) string {
 }
 
 // asks ends a permission question.
-const asks = "[n]o  [?] "
+const asks = "[n]o  [e]dit  [?] "
 
 const writesAFile = `{"turns":[{"text":"I will write it.","tools":[{"name":"Write","input":{"file_path":"made.txt","content":"made"}}],"delayMs":400},{"text":"Done."}]}`
 
@@ -100,10 +100,9 @@ func TestQuestionOnATerminal(t *testing.T) {
 func TestPermissionEdit(t *testing.T) {
 	t.Parallel()
 	s := onTerminal(t, 100, `{"turns":[{"tools":[{"name":"shell","input":{"command":"touch asked.txt"}}]},{"text":"Done."}]}`, "run", "harness/anthropic/model-x", "write it")
-	const keys = "[n]o  [e]dit  [?] "
-	text := s.await(0, keys)
+	text := s.await(0, asks)
 	s.Type("e\n")
-	text = s.await(len(text), keys)
+	text = s.await(len(text), asks)
 	if !strings.Contains(text, "type e and the command to allow instead: e touch asked.txt\r\n") {
 		t.Errorf("%q", text)
 	}
@@ -127,7 +126,7 @@ func TestPermissionKeys(t *testing.T) {
 	s := onTerminal(t, 100, `{"turns":[{"tools":[{"name":"Write","input":{"file_path":"first.txt","content":"`+long+`"}}]},
 		{"tools":[{"name":"Write","input":{"file_path":"second.txt","content":"two"}}]},
 		{"tools":[{"name":"Write","input":{"file_path":"../third.txt","content":"three"}}]},{"text":"Done."}]}`, "run", "claude", "write it")
-	const keys = "Allow? [y]es  [a]lways Edit(**)  [n]o  [v]iew all  [?] "
+	const keys = "Allow? [y]es  [a]lways Edit(**)  [n]o  [e]dit  [v]iew all  [?] "
 	text := s.await(0, keys)
 	if !strings.Contains(text, "first.txt\r\n") || strings.Count(text, "+ a line") != 16 || !strings.Contains(text, "… 24 more lines") {
 		t.Errorf("the question:\n%q", text)
@@ -153,7 +152,7 @@ func TestPermissionKeys(t *testing.T) {
 	}
 	at = len(text)
 	s.Type("a\n")
-	text = s.await(at, "/third.txt)  [n]o  [?] ")
+	text = s.await(at, "/third.txt)  [n]o  [e]dit  [?] ")
 	if strings.Count(text[at:], "Allow?") != 1 || !strings.Contains(text[at:], "allowed: by the rule Edit(**)") {
 		t.Errorf("the second write:\n%q", text[at:])
 	}
@@ -502,12 +501,12 @@ func TestBatchOnATerminal(t *testing.T) {
 	}
 	s := onTerminalIn(t, dir, env, 60, "", "", "batch", file, "command")
 	s.Await(0, "batch · ")
-	s.Await(0, "2 of 3, 1 failed · now last")
+	s.Await(s.Await(0, "2 of 3, 1 failed"), "last command")
 	if code := s.Exit(); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
 	for _, line := range []string{"✓ 1  command", "✗ 2  command", "✓ last  command", "3 items: 3 done now"} {
-		if !regexp.MustCompile(`(^|\n|\x1b\[K)` + line).MatchString(s.Shown()) {
+		if !regexp.MustCompile(`(^|\n|\x1b\[[KJ])` + line).MatchString(s.Shown()) {
 			t.Errorf("%q does not begin a line of %q", line, s.Shown())
 		}
 	}
@@ -587,7 +586,7 @@ func TestRaceInterrupted(t *testing.T) {
 	env := stage(t, dir)
 	inRepository(t, dir)
 	s := onTerminalIn(t, dir, env, 80, "", `{"turns":[{"text":"Late.","delayMs":50000,"repeat":true}]}`, "run", "--race", "claude:2", "--check", "sleep 50", "write it")
-	s.Await(0, "claude-2 works")
+	s.Await(s.Await(0, "claude-2 "), "waiting for the model")
 	s.Type("\x03")
 	if code := s.Exit(); code != 130 || strings.Count(s.Shown(), "stopped") < 2 {
 		t.Errorf("exit code %d:\n%q", code, s.Shown())

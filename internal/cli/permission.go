@@ -23,7 +23,8 @@ const (
 // Permission is a permission question for a person.
 type Permission struct {
 	Question execution.ApprovalRequired
-	Dir      string // working directory of the run
+	Dir      string          // working directory of the run
+	Run      execution.RunID // empty if it cannot be reached from elsewhere
 }
 
 // Always returns the rule that the answer "always" stands for, empty if there is none.
@@ -45,16 +46,35 @@ func (p Permission) keys(viewed bool) string {
 		view = "  [v]iew all"
 	}
 	edit := ""
-	if p.editable() {
+	if _, ok := p.Question.Text(); ok {
 		edit = "  [e]dit"
 	}
 	return "  Allow? [y]es" + always + "  [n]o" + edit + view + "  [?] "
 }
 
-// editable reports whether another command can be allowed instead.
-func (p Permission) editable() bool {
-	_, ok := p.Question.WithCommand("")
-	return ok
+// edit says how to allow a call with another command or text.
+func (p Permission) edit() string {
+	_, text := p.Question.Text()
+	_, command := p.Question.WithCommand("")
+	editor := ""
+	if p.Run != "" {
+		editor = "in another terminal, to change it in your editor: drawbar approve " + string(p.Run) + " --edit"
+	}
+	switch {
+	case command:
+		return joined("type e and the command to allow instead: e "+OneLine(p.Question.Use.Command, 200), editor)
+	case text && editor != "":
+		return editor
+	}
+	return "this call cannot be changed; y allows it as it is"
+}
+
+// joined is a text with another one, on a line of its own if there is one.
+func joined(text, more string) string {
+	if more == "" {
+		return text
+	}
+	return text + "\n  " + more
 }
 
 // title names the tool and what it is for.
@@ -114,11 +134,11 @@ func (p Permission) change() []string {
 		return diffLines(patch)
 	}
 	if old, ok := text("old_string", "old", "oldText", "old_str"); ok {
-		replacement, _ := text("new_string", "new", "newText", "new_str")
+		replacement, _, _ := execution.NewText(p.Question.Input)
 		return append(marked("-", old), marked("+", replacement)...)
 	}
-	content, ok := text("content", "file_text", "contents")
-	if !ok || len(p.Question.Use.Paths) != 1 {
+	content, whole, _ := execution.NewText(p.Question.Input)
+	if !whole || len(p.Question.Use.Paths) != 1 {
 		return nil
 	}
 	path := p.Question.Use.Paths[0]
@@ -177,7 +197,7 @@ const (
 	ReplyDecision              // the decision is made
 	ReplyView                  // show the whole change
 	ReplyHelp                  // explain the keys
-	ReplyEdit                  // say how to allow another command
+	ReplyEdit                  // say how to allow another command or text
 )
 
 // Decide reads a reply to a permission question: y, a, n, n with a reason, e with a command, v or ?. always is the rule that a stands
@@ -191,12 +211,12 @@ func Decide(line, always string, edit func(command string) (json.RawMessage, boo
 	case word == "n" || word == "no":
 		return execution.Decision{Reason: reason}, ReplyDecision
 	case word == "e" || word == "edit":
-		input, ok := edit(reason)
-		switch {
-		case !ok:
-			return execution.Decision{}, ReplyUnclear
-		case reason == "":
+		if reason == "" {
 			return execution.Decision{}, ReplyEdit
+		}
+		input, ok := edit(reason)
+		if !ok {
+			return execution.Decision{}, ReplyUnclear
 		}
 		return execution.Decision{Approve: true, Input: input}, ReplyDecision
 	case reason != "": // it is not certain what is meant
@@ -222,8 +242,10 @@ func (p Permission) help() string {
 		fmt.Fprintf(&b, "  a          allow this call, and from now on in this run those that the rule %s allows\n", rule)
 	}
 	b.WriteString("  n          deny it\n  n REASON   deny it and tell the agent why\n")
-	if p.editable() {
+	if _, ok := p.Question.WithCommand(""); ok {
 		b.WriteString("  e COMMAND  allow this command instead\n")
+	} else if _, ok := p.Question.Text(); ok {
+		b.WriteString("  e          say how to change the text\n")
 	}
 	b.WriteString("  v          show the whole change\n")
 	return b.String()
@@ -237,7 +259,7 @@ func (r *Renderer) Again(p Permission, reply Reply, line string) string {
 	case ReplyHelp:
 		return p.help() + p.keys(false)
 	case ReplyEdit:
-		return "  type e and the command to allow instead: e " + Printable(p.Question.Use.Command) + "\n" + p.keys(false)
+		return "  " + p.edit() + "\n" + p.keys(false)
 	}
 	return "  " + r.paint(Yellow, fmt.Sprintf("%q is not an answer", OneLine(line, 40))) + "; to deny it with a reason: n REASON\n" + p.keys(false)
 }

@@ -66,7 +66,7 @@ func (q *Questions) GiveWay(id execution.QuestionID, render *Renderer, run *agen
 func (q *Questions) Approve(ctx context.Context, b execution.ApprovalRequired) execution.Decision {
 	decision := execution.Decision{Reason: "no answer was given"}
 	err := q.ask(ctx, b.ID, func(g *gate) error {
-		p := Permission{b, g.render.Dir}
+		p := Permission{b, g.render.Dir, g.render.run}
 		text := g.render.QuestionText(b, g.many)
 		for {
 			line, err := q.app.askAgain(ctx, text, p.keys(false))

@@ -66,11 +66,11 @@ func TestSubject(t *testing.T) {
 		"another tool":  {execution.ApprovalRequired{Detail: "the\nweb"}, "the web"},
 		"not text":      {edit("old.txt", `{"content":5,"old":[]}`), "old.txt"},
 	} {
-		if got, cut := (Permission{c.q, dir}).subject(false); strings.Join(got, "\n") != c.want || cut {
+		if got, cut := (Permission{Question: c.q, Dir: dir}).subject(false); strings.Join(got, "\n") != c.want || cut {
 			t.Errorf("%s: %q, want %q", name, strings.Join(got, "\n"), c.want)
 		}
 	}
-	long := Permission{edit("n.txt", `{"content":"`+strings.Repeat(`x\n`, 40)+`"}`), dir}
+	long := Permission{Question: edit("n.txt", `{"content":"`+strings.Repeat(`x\n`, 40)+`"}`), Dir: dir}
 	if got, cut := long.subject(false); len(got) != 1+shownHead+1+shownTail || !cut || got[1+shownHead] != "… 24 more lines" {
 		t.Errorf("%q", got)
 	}

@@ -28,7 +28,8 @@ type Renderer struct {
 	between  bool // a message ended; an empty line separates it from the next one
 	tools    tools
 	context  contextFill
-	denial   string // reason of the last denial; the failure of its call repeats it
+	run      execution.RunID // of the last event, if the run can be reached from elsewhere
+	denial   string          // reason of the last denial; the failure of its call repeats it
 
 	// Dir is the run's working directory: paths inside are shown relative to it.
 	Dir string
@@ -159,7 +160,7 @@ func (r *Renderer) QuestionText(b execution.Body, pending int) string {
 		if pending > 1 {
 			which = fmt.Sprintf(" (1 of %d)", pending)
 		}
-		return r.block(Permission{q, r.Dir}, false, which)
+		return r.block(Permission{q, r.Dir, r.run}, false, which)
 	}
 	q, _ := b.(execution.InputRequired)
 	return r.paint(Yellow, "? "+q.Question) + "\n  your answer: "
@@ -175,6 +176,9 @@ func (r *Renderer) Question(e execution.Event, pending int) {
 func (r *Renderer) Event(e execution.Event) {
 	r.status.Event(e)
 	r.context.event(e)
+	if !r.Unrecorded {
+		r.run = e.RunID
+	}
 	indent := ""
 	if e.Parent != "" {
 		indent = "  │ "

@@ -45,6 +45,27 @@ func FlagError(c *cobra.Command, err error) error {
 	return Usage("%s: %v", c.CommandPath(), err).WithHint("%s", help)
 }
 
+// Exclusive refuses a command with more than one of these flags.
+func Exclusive(cmd *cobra.Command, flags ...string) {
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		stated := ""
+		for _, name := range flags {
+			switch f := cmd.Flags().Lookup(name); {
+			case f == nil || !f.Changed:
+			case stated != "":
+				return Usage("--%s and --%s contradict each other", stated, name).WithHint("give one of them")
+			default:
+				stated = name
+			}
+		}
+		if before == nil {
+			return nil
+		}
+		return before(cmd, args)
+	}
+}
+
 // Args wraps a cobra argument check: its error says which argument is missing, or which one is too many.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

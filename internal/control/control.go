@@ -50,14 +50,19 @@ type PendingQuestion struct {
 	Detail   string               `json:"detail,omitempty"`
 	Always   string               `json:"always,omitempty"` // rule that an answer may allow from now on
 	Since    time.Time            `json:"since"`
-	// Command and Input are those of a call whose command an answer may change, empty for any other.
+	// Command and Input are those of a call whose command an answer may change, empty for any other. Of a call whose text an answer may
+	// change, Input is there in the status of a call that names the question: it can be long.
 	Command string          `json:"command,omitempty"`
 	Input   json.RawMessage `json:"input,omitempty"`
 }
 
-// WithCommand returns the input of the call with another command; ok is false if an answer cannot change it.
-func (q PendingQuestion) WithCommand(command string) (input json.RawMessage, ok bool) {
-	return execution.ApprovalRequired{Editable: true, Input: q.Input, Use: execution.ToolUse{Kind: execution.ToolShell, Command: q.Command}}.WithCommand(command)
+// Call returns the call that is asked about, as far as an answer can change it; see its methods Text, WithText and WithCommand.
+func (q PendingQuestion) Call() execution.ApprovalRequired {
+	a := execution.ApprovalRequired{Editable: len(q.Input) > 0, Input: q.Input, Use: execution.ToolUse{Kind: execution.ToolEdit}}
+	if q.Command != "" {
+		a.Use = execution.ToolUse{Kind: execution.ToolShell, Command: q.Command}
+	}
+	return a
 }
 
 // String returns the question in words.
@@ -298,6 +303,8 @@ func Apply(r *agent.Run, c Call) Reply {
 			p.Approval, p.Text, p.Detail, p.Always = true, a.Action, a.Detail, r.Suggest(a)
 			if _, ok := a.WithCommand(""); ok {
 				p.Command, p.Input = a.Use.Command, a.Input
+			} else if _, ok := a.Text(); ok && c.Question == q.ID {
+				p.Input = a.Input
 			}
 		} else if i, ok := q.Body.(execution.InputRequired); ok {
 			p.Text, p.Detail = i.Question, i.Context

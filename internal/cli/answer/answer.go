@@ -4,7 +4,10 @@ package answer
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,22 +20,42 @@ import (
 
 // NewApprove returns "drawbar approve".
 func NewApprove(app *cli.App) *cobra.Command {
-	var question string
-	var always bool
+	var question, command string
+	var always, edit bool
 	cmd := &cobra.Command{
 		Use: "approve RUN",
 		Long: `Approve what a run waits for permission to do. drawbar ps --waiting shows the runs that wait, and what for.
 
-With --always, calls like it are allowed from now on in this run, by the rule that is printed. Of several questions, the one that
---question names is answered. drawbar deny refuses, drawbar answer replies to a question in words.`,
-		Example: "  drawbar ps --waiting\n  drawbar approve 01K9Z3",
+With --always, calls like it are allowed from now on in this run, by the rule that is printed. With --command, another command runs
+instead, and with --edit what you make of the command, or of the text that a file gets, in your editor ($VISUAL, else $EDITOR). Of several
+questions, the one that --question names is answered. drawbar deny refuses, drawbar answer replies to a question in words.`,
+		Example: "  drawbar ps --waiting\n  drawbar approve 01K9Z3\n  drawbar approve 01K9Z3 --command 'go test ./...'\n  drawbar approve 01K9Z3 --edit",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd.Context(), app, args[0], choice{question, true, always}, execution.Decision{Approve: true})
+			c := choice{id: question, approval: true, always: always}
+			switch {
+			case edit:
+				c.change = func(q control.PendingQuestion) (json.RawMessage, error) { return edited(cmd, app, args[0], q) }
+			case cmd.Flags().Changed("command"):
+				if strings.TrimSpace(command) == "" {
+					return cli.Usage("--command is empty").WithHint("drawbar deny %s", args[0])
+				}
+				c.change = func(q control.PendingQuestion) (json.RawMessage, error) {
+					input, ok := q.Call().WithCommand(command)
+					if !ok {
+						return nil, execution.Errorf(execution.CodeValidation, "%s has no command that can be changed", q.String()).WithHint("approve it as it is, or deny it with --reason")
+					}
+					return input, nil
+				}
+			}
+			return answer(cmd.Context(), app, args[0], c, execution.Decision{Approve: true})
 		},
 	}
 	questionFlag(cmd, &question)
 	cmd.Flags().BoolVar(&always, "always", false, "allow calls like it from now on in this run")
+	cmd.Flags().StringVar(&command, "command", "", "allow this command instead")
+	cmd.Flags().BoolVar(&edit, "edit", false, "change the command or the text in your editor first")
+	cli.Exclusive(cmd, "always", "command", "edit")
 	return cmd
 }
 
@@ -52,7 +75,7 @@ func NewDeny(app *cli.App) *cobra.Command {
 				}
 				reason = cli.DeniedByUser
 			}
-			return answer(cmd.Context(), app, args[0], choice{question, true, false}, execution.Decision{Reason: reason})
+			return answer(cmd.Context(), app, args[0], choice{id: question, approval: true}, execution.Decision{Reason: reason})
 		},
 	}
 	questionFlag(cmd, &question)
@@ -74,7 +97,7 @@ func New(app *cli.App) *cobra.Command {
 			if strings.TrimSpace(text) == "" {
 				return cli.Usage("the answer is empty").WithHint("%s", cmd.UseLine())
 			}
-			return answer(cmd.Context(), app, args[0], choice{question, false, false}, execution.Decision{Approve: true, Text: text})
+			return answer(cmd.Context(), app, args[0], choice{id: question}, execution.Decision{Approve: true, Text: text})
 		},
 	}
 	questionFlag(cmd, &question)
@@ -90,6 +113,7 @@ type choice struct {
 	id       string // "" if the run has only one of the kind
 	approval bool
 	always   bool
+	change   func(control.PendingQuestion) (json.RawMessage, error) // returns another input for the call; may be nil
 }
 
 // answered is the answer of the commands to --json.
@@ -105,17 +129,22 @@ func answer(ctx context.Context, app *cli.App, id string, c choice, d execution.
 	if err != nil {
 		return err
 	}
-	status, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "status"})
-	if err != nil {
-		return err
+	q, err := c.find(ctx, r)
+	if err == nil && c.change != nil { // once more, with what can be changed
+		c.id = string(q.ID)
+		q, err = c.find(ctx, r)
 	}
-	q, err := c.of(r, status.Pending)
 	if err != nil {
 		return err
 	}
 	if c.always {
 		if d.Always = q.Always; d.Always == "" {
 			return execution.Errorf(execution.CodeValidation, "no rule allows calls like %s", q.String()).WithHint("approve it without --always")
+		}
+	}
+	if c.change != nil {
+		if d.Input, err = c.change(q); err != nil {
+			return err
 		}
 	}
 	// By its id, so that what is answered is what was looked up, whatever the run asks meanwhile.
@@ -135,6 +164,44 @@ func answer(ctx context.Context, app *cli.App, id string, c choice, d execution.
 			app.Printf("from now on in this run: %s\n", d.Always)
 		}
 	})
+}
+
+// edited returns the input of a call with the text that a person makes of it in an editor.
+func edited(cmd *cobra.Command, app *cli.App, run string, q control.PendingQuestion) (json.RawMessage, error) {
+	call := q.Call()
+	text, ok := call.Text()
+	if !ok {
+		return nil, execution.Errorf(execution.CodeValidation, "%s cannot be changed: the agent runs it as it is", q.String()).WithHint("approve it as it is, or deny it with --reason")
+	}
+	file, err := app.Edit(cmd.Context(), cli.Editing{What: "--edit", Typed: "drawbar approve " + run + " --edit", Instead: "drawbar approve " + run, Pattern: "drawbar-approve-*", Text: text})
+	if err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(file) //nolint:gosec // Edit made it
+	if err = errors.Join(err, os.Remove(file)); err != nil {
+		return nil, execution.Errorf(execution.CodeConfig, "read what was edited: %w", err)
+	}
+	changed := string(b)
+	if q.Command != "" && !strings.HasSuffix(text, "\n") { // editors end a text with a line break
+		changed = strings.TrimRight(changed, "\n")
+	}
+	if strings.TrimSpace(changed) == "" {
+		return nil, cli.Usage("what was edited is empty; nothing was answered").WithHint("drawbar deny %s", run)
+	}
+	input, ok := call.WithText(changed)
+	if !ok {
+		return nil, execution.Errorf(execution.CodeValidation, "%s cannot be changed", q.String())
+	}
+	return input, nil
+}
+
+// find asks a run for the chosen question.
+func (c choice) find(ctx context.Context, r runstore.Run) (control.PendingQuestion, error) {
+	status, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "status", Question: execution.QuestionID(c.id)})
+	if err != nil {
+		return control.PendingQuestion{}, err
+	}
+	return c.of(r, status.Pending)
 }
 
 // of returns the chosen question.

@@ -24,14 +24,14 @@ func TestChoice(t *testing.T) {
 		code    execution.ErrorCode
 		hint    string
 	}{
-		{choice{"", true, false}, pending[:1], "q1", "", ""},
-		{choice{"", true, false}, pending, "", execution.CodeValidation, "--question q1 (run a command: rm -r build), --question q2 (write a file)"},
-		{choice{"q2", true, false}, pending, "q2", "", ""},
-		{choice{"", false, false}, pending, "q3", "", ""},
-		{choice{"q3", true, false}, pending, "", execution.CodeNoPendingInteraction, "drawbar answer R TEXT"},
-		{choice{"q1", false, false}, pending, "", execution.CodeNoPendingInteraction, "drawbar approve R, drawbar deny R"},
-		{choice{"q9", true, false}, pending, "", execution.CodeInteractionNotFound, "drawbar ps --waiting"},
-		{choice{"", true, false}, nil, "", execution.CodeNoPendingInteraction, "drawbar attach R"},
+		{choice{id: "", approval: true}, pending[:1], "q1", "", ""},
+		{choice{id: "", approval: true}, pending, "", execution.CodeValidation, "--question q1 (run a command: rm -r build), --question q2 (write a file)"},
+		{choice{id: "q2", approval: true}, pending, "q2", "", ""},
+		{choice{id: "", approval: false}, pending, "q3", "", ""},
+		{choice{id: "q3", approval: true}, pending, "", execution.CodeNoPendingInteraction, "drawbar answer R TEXT"},
+		{choice{id: "q1", approval: false}, pending, "", execution.CodeNoPendingInteraction, "drawbar approve R, drawbar deny R"},
+		{choice{id: "q9", approval: true}, pending, "", execution.CodeInteractionNotFound, "drawbar ps --waiting"},
+		{choice{id: "", approval: true}, nil, "", execution.CodeNoPendingInteraction, "drawbar attach R"},
 	} {
 		q, err := c.choice.of(runstore.Run{ID: "R"}, c.pending)
 		var e *execution.Error

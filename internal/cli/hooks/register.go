@@ -30,7 +30,7 @@ func (t *target) register(cmd *cobra.Command) {
 	fl.StringVar(&t.builtin, "builtin", "", "log (a line in hook-log.jsonl) or trace (a line on standard error)")
 	fl.IntVar(&t.priority, "priority", hook.DefaultPriority, "priority; lower numbers run first")
 	fl.BoolVar(&t.disabled, "disabled", false, "register it but do not run it")
-	cmd.MarkFlagsMutuallyExclusive("command", "script", "builtin")
+	cli.Exclusive(cmd, "command", "script", "builtin")
 }
 
 // apply copies the given flags to a registration.
@@ -252,6 +252,6 @@ func (c *command) setCommand() *cobra.Command {
 		}}
 	t.register(cmd)
 	cmd.Flags().BoolVar(&t.enabled, "enabled", true, "enable the hook; --enabled=false disables it")
-	cmd.MarkFlagsMutuallyExclusive("enabled", "disabled")
+	cli.Exclusive(cmd, "enabled", "disabled")
 	return cmd
 }

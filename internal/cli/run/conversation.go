@@ -127,7 +127,7 @@ func (s *Shown) Again(app *cli.App, id execution.QuestionID, reply cli.Reply, li
 		app.Notef("%q is not an answer: y, a, n, or n with a reason", cli.OneLine(line, 40))
 		return
 	}
-	_, _ = io.WriteString(app.Err, q.render.Again(cli.Permission{Question: b, Dir: q.render.Dir}, reply, line)) // nowhere to report an error
+	_, _ = io.WriteString(app.Err, q.render.Again(cli.Permission{Question: b, Dir: q.render.Dir, Run: q.event.RunID}, reply, line)) // nowhere to report an error
 }
 
 // listen forwards lines of standard input to the run: as answers to pending questions, messages or slash commands.
@@ -207,7 +207,7 @@ func Parse(line string, do func(control.Call) (control.Reply, error), shown func
 			d := execution.Decision{Approve: true, Text: text}
 			if q.Approval {
 				var reply cli.Reply
-				if d, reply = cli.Decide(text, q.Always, q.WithCommand); reply != cli.ReplyDecision {
+				if d, reply = cli.Decide(text, q.Always, q.Call().WithCommand); reply != cli.ReplyDecision {
 					again(q.ID, reply)
 					return control.Call{}, false
 				}

@@ -114,7 +114,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case again:
 		if q, ok := s.question.Body.(execution.ApprovalRequired); ok && s.sent && q.ID == m.id {
 			s.sent = false
-			s.text += "\n" + s.renderer().Again(cli.Permission{Question: q, Dir: s.target.run.Cwd}, m.reply, m.line)
+			s.text += "\n" + s.renderer().Again(cli.Permission{Question: q, Dir: s.target.run.Cwd, Run: s.target.run.ID}, m.reply, m.line)
 		}
 	case difference:
 		s.mode, s.target, s.first = reading, m.of, 0
@@ -308,7 +308,7 @@ func (s *screen) answer(r row, id execution.QuestionID, line string) tea.Cmd {
 		q, d := status.Pending[i], execution.Decision{Approve: true, Text: line}
 		if q.Approval {
 			var reply cli.Reply
-			if d, reply = cli.Decide(line, q.Always, q.WithCommand); reply != cli.ReplyDecision {
+			if d, reply = cli.Decide(line, q.Always, q.Call().WithCommand); reply != cli.ReplyDecision {
 				return again{id, reply, line}
 			}
 		}

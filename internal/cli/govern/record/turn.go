@@ -39,15 +39,13 @@ func turn(app *cli.App) *cobra.Command {
 			"the last accepted one.",
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if file != "" && kind != "" {
-				return cli.Usage("--file and --artifact contradict each other").WithHint("give one of them")
-			}
 			return showTurn(app, view.First(args), file, kind)
 		},
 	}
 	show.Flags().StringVar(&file, "file", "", "print this file of the turn's bundle")
 	show.Flags().StringVar(&kind, "artifact", "", "print this artifact: assignment, prompt, context or manifest")
 	show.Flags().Lookup("artifact").Hidden = true
+	cli.Exclusive(show, "file", "artifact")
 	cmd.AddCommand(show, turnDiff(app))
 	return cmd
 }
