@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -62,4 +63,27 @@ func screenOf(output string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// --markdown lays out what the agent wrote on a terminal, live and from the record, and leaves it as it is elsewhere.
+func TestMarkdownOnATerminal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := stage(t, dir)
+	s := onTerminalIn(t, dir, env, 40, "", `{"turns":[{"text":"- one and words that are more than fit here\n\n| a | b |\n|---|---|\n| long cell | 2 |\n"}]}`, "run", "claude", "--markdown", "--run-id", "01JD0000000000000000000001", "hi")
+	const list, row = "• one and words that are more than fit\r\n  here\r\n", "\r\nlong cell  2\r\n"
+	if code := s.Exit(); code != 0 || !strings.Contains(s.Shown(), list) || !strings.Contains(s.Shown(), row) {
+		t.Errorf("exit code %d:\n%q", code, s.Shown())
+	}
+	for _, words := range [][]string{{"logs", "01JD", "--markdown"}, {"attach", "01JD", "--markdown"}} {
+		s := onTerminalIn(t, dir, env, 40, "", "", words...)
+		if code := s.Exit(); code != 0 || !strings.Contains(s.Shown(), list) || !strings.Contains(s.Shown(), row) {
+			t.Errorf("%v: exit code %d:\n%q", words, code, s.Shown())
+		}
+	}
+	cmd := exec.Command(s.cmd.Path, "logs", "01JD", "--markdown")
+	cmd.Dir, cmd.Env = s.cmd.Dir, env
+	if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), "- one and words that are more than fit here\n") {
+		t.Errorf("%v: %s", err, out)
+	}
 }

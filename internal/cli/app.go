@@ -34,8 +34,9 @@ type App struct {
 
 	Record, Replay string // files of recorded runs, for the client
 
-	JSON    bool // --json
-	NoColor bool // --no-color
+	JSON     bool // --json
+	NoColor  bool // --no-color
+	Markdown bool // --markdown
 
 	dir    string   // --cwd, for commands with DirFlag
 	warned []string // skipped directories that were reported

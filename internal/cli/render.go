@@ -22,10 +22,11 @@ type Renderer struct {
 	color    bool
 	debug    bool
 	status   *StatusLine
-	midLine  bool // standard output is in the middle of a line
-	streamed bool // the current message came in deltas
-	said     bool // something was written to standard output
-	between  bool // a message ended; an empty line separates it from the next one
+	layout   *markdown // of the agent's text; nil leaves it as it is
+	midLine  bool      // standard output is in the middle of a line
+	streamed bool      // the current message came in deltas
+	said     bool      // something was written to standard output
+	between  bool      // a message ended; an empty line separates it from the next one
 	tools    tools
 	context  contextFill
 	run      execution.RunID // of the last event, if the run can be reached from elsewhere
@@ -46,7 +47,11 @@ type Renderer struct {
 
 // NewRenderer returns a renderer for the app's streams. status may be nil.
 func NewRenderer(app *App, debug bool, status *StatusLine) *Renderer {
-	return &Renderer{out: app.Out, err: app.Err, color: app.Color(app.Err), debug: debug, status: status, tools: tools{fold: status != nil}}
+	r := &Renderer{out: app.Out, err: app.Err, color: app.Color(app.Err), debug: debug, status: status, tools: tools{fold: status != nil}}
+	if app.Markdown && IsTerminal(app.Out) {
+		r.layout = &markdown{color: app.Color(app.Out), columns: app.Width}
+	}
+	return r
 }
 
 // Fold makes the renderer write a call of a tool when it is over, in one line, and reads in a row as one: for readers who see what runs
@@ -98,6 +103,7 @@ const (
 // note writes a line to standard error, after ending an open line of standard output.
 func (r *Renderer) note(format string, args ...any) {
 	r.flush()
+	r.endText()
 	r.status.Hide()
 	r.breakLine()
 	fmt.Fprintf(r.err, format+"\n", args...)
@@ -111,6 +117,20 @@ func (r *Renderer) breakLine() {
 }
 
 func (r *Renderer) say(text string) {
+	if text = Printable(text); r.layout != nil {
+		text = r.layout.take(text)
+	}
+	r.put(text)
+}
+
+// endText writes what the layout of the agent's text has kept.
+func (r *Renderer) endText() {
+	if r.layout != nil {
+		r.put(r.layout.rest())
+	}
+}
+
+func (r *Renderer) put(text string) {
 	if text == "" {
 		return
 	}
@@ -121,7 +141,7 @@ func (r *Renderer) say(text string) {
 		io.WriteString(r.out, "\n")
 		r.between = false
 	}
-	io.WriteString(r.out, Printable(text))
+	io.WriteString(r.out, text)
 	r.midLine = !strings.HasSuffix(text, "\n")
 	r.status.Allow(!r.midLine)
 }
@@ -153,6 +173,7 @@ func AnsweredID(b execution.Body) execution.QuestionID {
 // QuestionText returns a question with its possible answers, to be written at once. pending is the number of questions that wait.
 func (r *Renderer) QuestionText(b execution.Body, pending int) string {
 	r.flush()
+	r.endText()
 	r.status.Hide()
 	r.breakLine()
 	if q, ok := b.(execution.ApprovalRequired); ok {
@@ -199,6 +220,7 @@ func (r *Renderer) Event(e execution.Event) {
 				r.say(b.Text)
 			}
 			r.streamed = false
+			r.endText()
 			r.breakLine()
 			r.between = r.said
 			r.status.Allow(true)
@@ -303,6 +325,7 @@ func (r *Renderer) Event(e execution.Event) {
 				r.say(string(out.Structured))
 			}
 		}
+		r.endText()
 		r.status.Hide()
 		r.breakLine()
 		r.finish(b.Result)
@@ -328,6 +351,7 @@ func retryText(b execution.Retry) string {
 func (r *Renderer) Answer(res execution.Result) {
 	if out := res.Output; out != nil {
 		r.say(cmp.Or(out.Text, string(out.Structured)))
+		r.endText()
 		r.breakLine()
 	}
 	r.failure(res)

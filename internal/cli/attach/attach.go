@@ -55,6 +55,7 @@ func New(app *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&debug, "debug", false, "show diagnostics and output that could not be parsed")
+	cli.MarkdownFlag(cmd, app)
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "follow only; send nothing")
 	cmd.Flags().Uint64Var(&after, "after", 0, "only events after this number")
 	return cmd

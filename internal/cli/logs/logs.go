@@ -23,6 +23,7 @@ record stops earlier, an error follows the last event: exit code 12 for a lost r
 			return Print(cmd.Context(), app, args[0], after, follow, debug, nil)
 		},
 	}
+	cli.MarkdownFlag(cmd, app)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the run ends")
 	cmd.Flags().BoolVar(&debug, "debug", false, "show diagnostics and output that could not be parsed")
 	cmd.Flags().Uint64Var(&after, "after", 0, "only events after this number")

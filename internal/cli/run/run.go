@@ -98,6 +98,7 @@ record of runs.`,
 	cmd.Flags().StringArrayVar(&o.hooks, "hook", nil, "EVENT=COMMAND to run at an event, for this run (repeatable; see drawbar hooks)")
 	cmd.Flags().DurationVar(&o.hookTimeout, "hook-timeout", agent.DefaultHookTimeout, "time limit for a hook command; the call is denied when it expires")
 	o.answer.register(cmd)
+	cli.MarkdownFlag(cmd, app)
 	cmd.Flags().StringVar(&o.record, "record", "", "file to add the run to, for --replay")
 	cmd.Flags().StringVar(&o.replay, "replay", "", "file of a recorded run to repeat in place of the agent")
 	o.racing.register(cmd)

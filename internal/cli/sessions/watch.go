@@ -53,6 +53,7 @@ func watch(app *cli.App) *cobra.Command {
 			return nil
 		},
 	}
+	cli.MarkdownFlag(cmd, app)
 	cmd.Flags().BoolVar(&replay, "replay", false, "start with the existing messages")
 	cmd.Flags().BoolVar(&debug, "debug", false, "show thinking")
 	cmd.Flags().DurationVar(&quiet, "quiet-for", 0, "stop when nothing is written for this long (0: never)")
