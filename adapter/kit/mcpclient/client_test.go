@@ -72,6 +72,7 @@ func TestAnswers(t *testing.T) {
 		{"nothing", `{}`, "[no output]", ""},
 		{"structured", `{}`, `{"a":1}`, ""},
 		{"fails", `{}`, "", "it is broken"},
+		{"samples", `{}`, "", "sampling"}, // a server never gets an answer of the user's model
 		{"echo", `{"text":1}`, "", "text"},
 		{"echo", `[]`, "", "the input must be a JSON object"},
 		{"echo", `null`, "", "the input must be a JSON object"},

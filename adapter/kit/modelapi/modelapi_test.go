@@ -183,6 +183,7 @@ func TestRetries(t *testing.T) {
 		wait  time.Duration       // of the first repetition; 0: up to a second
 	}{
 		{"once", []func() *http.Response{good}, 1, "", 0},
+		{"without the word that ends a stream", []func() *http.Response{says(hello, finish)}, 1, "", 0},
 		{"a server error", []func() *http.Response{fails(500), fails(503), good}, 3, "", 0},
 		{"repeated server errors", []func() *http.Response{fails(500)}, 5, execution.CodeProvider, 0},
 		{"the network", []func() *http.Response{func() *http.Response { return nil }, good}, 2, "", 0},
