@@ -526,6 +526,36 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
+// BenchmarkFirstToken is the time from when the server has written the first word to when the caller has it.
+func BenchmarkFirstToken(b *testing.B) {
+	var written atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		written.Store(time.Now().UnixNano())
+		stream(w, chunks(hello))
+		w.(http.Flusher).Flush() //nolint:forcetypeassert // a server's writer is one
+		time.Sleep(time.Millisecond)
+		_, _ = io.WriteString(w, chunks(finish, done))
+	}))
+	defer s.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	be := backend(s.URL, transport)
+	var waited []time.Duration
+	for b.Loop() {
+		for e, err := range be.Adapter.Execute(b.Context(), request("hi"), &inbox{}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, ok := e.Body.(execution.TextDelta); ok {
+				waited = append(waited, time.Duration(time.Now().UnixNano()-written.Load()))
+			}
+		}
+	}
+	slices.Sort(waited)
+	b.ReportMetric(float64(waited[len(waited)/2].Microseconds()), "µs-median")
+	b.ReportMetric(float64(waited[len(waited)*99/100].Microseconds()), "µs-p99")
+}
+
 func BenchmarkServer(b *testing.B) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { stream(w, chunks(hello, finish, done)) }))
 	defer s.Close()

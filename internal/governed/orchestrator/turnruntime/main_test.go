@@ -141,7 +141,7 @@ func asWorker(name string, args []string) {
 }
 
 // scene is a turn about to be dispatched.
-func scene(t *testing.T, as string, args ...string) Dispatch {
+func scene(t testing.TB, as string, args ...string) Dispatch {
 	t.Helper()
 	root := t.TempDir()
 	self, err := testenv.Self()

@@ -140,7 +140,7 @@ func rawAnswer(form string, line []byte) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-func mcpScene(t *testing.T, form string) Dispatch {
+func mcpScene(t testing.TB, form string) Dispatch {
 	t.Helper()
 	d := scene(t, "mcp "+form)
 	d.Runtime.Type, d.Runtime.GraceMS = protocol.RuntimeMCP, new(200)
