@@ -56,6 +56,8 @@ type Engine interface {
 	CheckSubmission(ctx context.Context, o SubmitOptions, field string) (fault string, err error)
 	// Rerun runs the commands that a turn gives as evidence again and compares exit codes. The record is unchanged.
 	Rerun(ctx context.Context, o RerunOptions) (Rerun, error)
+	// Notify tells the webhooks of agentxchain.json what is due: attempts that failed before, and reminders of approvals.
+	Notify(ctx context.Context) (Notified, error)
 	// SetTemplate changes the project's template and records the change.
 	SetTemplate(ctx context.Context, id string) (TemplateChange, error)
 	// Outside returns an error in a process that an agent started within its turn: such a process must not
@@ -88,4 +90,20 @@ type TrustItem struct {
 	Place string   // its place in the file
 	Runs  string   // everything that decides what runs, as lines for people
 	Files []string // project files that it names, by path
+}
+
+// Notified is what Notify did.
+type Notified struct {
+	Tries []NotifyTry `json:"tries"`
+	Left  int         `json:"left"` // events that are tried again later
+}
+
+// NotifyTry is an attempt to tell a webhook of an event.
+type NotifyTry struct {
+	EventID   string `json:"event_id"`
+	EventType string `json:"event_type"`
+	Webhook   string `json:"webhook"`
+	Attempt   int    `json:"attempt"`
+	Delivered bool   `json:"delivered"`
+	Error     string `json:"error,omitempty"`
 }

@@ -19,6 +19,7 @@ const (
 	RunHistoryFile    = Dir + "/run-history.jsonl"
 	HookAuditFile     = Dir + "/hook-audit.jsonl"
 	AnnotationsFile   = Dir + "/hook-annotations.jsonl"
+	NoticeAuditFile   = Dir + "/notification-audit.jsonl"
 	EscalationsFile   = Dir + "/human-escalations.jsonl"
 	ChainFile         = Dir + "/chain.jsonl"
 	IgnoreFile        = Dir + "/.gitignore"

@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/govern/approve"
 	"github.com/drawbar/drawbar/internal/cli/govern/conformance"
 	"github.com/drawbar/drawbar/internal/cli/govern/intake"
+	"github.com/drawbar/drawbar/internal/cli/govern/notify"
 	"github.com/drawbar/drawbar/internal/cli/govern/objection"
 	"github.com/drawbar/drawbar/internal/cli/govern/proposal"
 	"github.com/drawbar/drawbar/internal/cli/govern/record"
@@ -39,7 +40,7 @@ func New(app *cli.App) *cobra.Command {
 	}}
 	replay.AddCommand(turn.NewReplay(app))
 	cmd.AddCommand(replay)
-	cmd.AddCommand(approve.New(app), approve.NewDecline(app), proposal.New(app), submit.New(app), conformance.New(app))
+	cmd.AddCommand(approve.New(app), approve.NewDecline(app), proposal.New(app), submit.New(app), notify.New(app), conformance.New(app))
 	for _, c := range cmd.Commands() {
 		switch c.Name() {
 		case "verify":

@@ -43,6 +43,8 @@ type transaction struct {
 	noted   []string // changes of git's settings, recorded with the decision about the turn
 	telling string   // digest of the git settings that a block reports
 
+	committed bool // something
+
 	adopted bool // another program wrote the state
 
 	restored string  // what was restored because another program had written the state
@@ -76,9 +78,14 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	t, err := e.opened(p, l, work)
-	if err != nil {
+	var t *transaction
+	defer func() {
+		err = errors.Join(err, l.Close())
+		if t != nil && t.committed {
+			e.tellWebhooks(ctx, p)
+		}
+	}()
+	if t, err = e.opened(p, l, work); err != nil {
 		return err
 	}
 	if err := t.humanQueue(""); err != nil {
@@ -268,7 +275,7 @@ func (t *transaction) commit(ctx context.Context, kind commitKind, turn string, 
 	tx.Session = t.session(kind, now, "")
 	err = t.ledger.Commit(ctx, tx)
 	t.e.mended(t.ledger.Notes())
-	t.effects = nil
+	t.effects, t.committed = nil, true
 	if err == nil || errors.Is(err, ledger.ErrCheckpointStale) || errors.Is(err, ledger.ErrUnfinished) {
 		for _, n := range t.told {
 			t.e.note(n)

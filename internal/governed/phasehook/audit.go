@@ -12,7 +12,7 @@ import (
 // audit writes an audit line and adds it to the outcome.
 func (r *Runner) audit(out *Outcome, e AuditEntry) error {
 	out.Entries = append(out.Entries, e)
-	return r.appendLine(protocol.HookAuditFile, e)
+	return AppendLine(r.Root, protocol.HookAuditFile, e)
 }
 
 // annotate writes the hook's annotations, if any.
@@ -25,17 +25,17 @@ func (r *Runner) annotate(out *Outcome, e AuditEntry) error {
 	if e.HookPhase != protocol.HookAfterAcceptance {
 		return nil // the file contains annotations of accepted turns; the audit contains all
 	}
-	return r.appendLine(protocol.AnnotationsFile, a)
+	return AppendLine(r.Root, protocol.AnnotationsFile, a)
 }
 
-// appendLine appends one JSON line, after a newline if the last line was cut off.
-func (r *Runner) appendLine(file string, v any) error {
+// AppendLine appends one JSON line to a file of the project at root, after a newline if the last line was cut off.
+func AppendLine(projectRoot, file string, v any) error {
 	fail := func(err error) error { return fmt.Errorf("write %s: %w", file, err) }
 	line, err := protocol.Marshal(v)
 	if err != nil {
 		return fail(err)
 	}
-	root, err := os.OpenRoot(r.Root)
+	root, err := os.OpenRoot(projectRoot)
 	if err != nil {
 		return fail(err)
 	}

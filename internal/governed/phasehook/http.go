@@ -71,22 +71,11 @@ func (r *Runner) post(ctx context.Context, h protocol.Hook, input []byte, ran *e
 
 // headers returns a hook's headers with their variables replaced; the values become secrets.
 func (r *Runner) headers(h protocol.Hook, redact *secret.Redactor) (http.Header, error) {
-	var env []string
-	for name, value := range h.Env.All() {
-		env = append(env, name+"="+value)
-	}
-	lookup, headers := procenv.Of(r.Environ, env), http.Header{}
-	for name, value := range h.Headers.All() {
-		v, missing := procenv.Expand(value, lookup)
-		if len(missing) > 0 {
-			return nil, &procenv.MissingError{Where: "hooks." + h.Name + ".headers." + name, Names: missing}
+	return procenv.Headers("hooks."+h.Name, r.Environ, h.Env.All(), h.Headers.All(), func(name, written, value string) {
+		if redact != nil && (value != written || secret.Name(name)) {
+			redact.Add(value)
 		}
-		if redact != nil && (v != value || secret.Name(name)) {
-			redact.Add(v)
-		}
-		headers.Set(name, v)
-	}
-	return headers, nil
+	})
 }
 
 // stayHome follows a redirect only on the same host and only if it repeats the same request: the headers are for this

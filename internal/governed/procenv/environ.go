@@ -4,6 +4,8 @@ package procenv
 
 import (
 	"fmt"
+	"iter"
+	"net/http"
 	"runtime"
 	"strings"
 )
@@ -105,4 +107,23 @@ type MissingError struct {
 // Error names the setting and the variables, never a value.
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s needs %s, which the environment does not set", e.Where, "${"+strings.Join(e.Names, "} and ${")+"}")
+}
+
+// Headers returns the headers of a setting with their variables replaced from env, else from environ. used is told of each: its name, how it
+// was written, and its value.
+func Headers(where string, environ []string, env, headers iter.Seq2[string, string], used func(name, written, value string)) (http.Header, error) {
+	var own []string
+	for name, value := range env {
+		own = append(own, name+"="+value)
+	}
+	lookup, out := Of(environ, own), http.Header{}
+	for name, value := range headers {
+		v, missing := Expand(value, lookup)
+		if len(missing) > 0 {
+			return nil, &MissingError{Where: where + ".headers." + name, Names: missing}
+		}
+		used(name, value, v)
+		out.Set(name, v)
+	}
+	return out, nil
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // Items are the programs that agentxchain.json would run on this machine: programs, agents and adapters of runtimes, hooks, gate
-// actions, and the commands that a policy runs again. A person's runtime runs nothing.
+// actions, and the commands that a policy runs again; and the webhooks that it would tell of the run. A person's runtime runs nothing.
 func (p *Project) Items() []trust.Item {
 	var items []trust.Item
 	for id, rt := range p.Config.Runtimes.All() {
@@ -38,6 +38,9 @@ func (p *Project) Items() []trust.Item {
 				items = append(items, p.item(place, p.Root, "shell: "+a.Run, a.Run))
 			}
 		}
+	}
+	for _, hook := range p.Config.Notices().Webhooks {
+		items = append(items, p.item(configfile.Path{"notifications", "webhooks", hook.Name}, p.Root, describe(hook, "webhook", nil, hook.URL)))
 	}
 	for _, policy := range p.Config.Policies {
 		if policy.Rule == governance.RuleReproducible {

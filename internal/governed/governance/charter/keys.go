@@ -225,7 +225,7 @@ func runLoopNode() shape.Node {
 }
 
 func notificationsNode() shape.Node {
-	return closed("webhooks, approval reminders and local notices; checked, but not supported yet",
+	return closed("webhooks that are told what happens in a run, and reminders of approvals",
 		key("webhooks", shape.Node{Kind: shape.List, Doc: "up to eight webhooks", MaxItems: 8, Of: new(closed("an address",
 			must("name", str("its name")),
 			must("url", str("http or https")),
@@ -240,7 +240,7 @@ func notificationsNode() shape.Node {
 			key("enabled", flag("whether they are sent")),
 			key("reminder_after_seconds", shape.Node{Kind: shape.List, Doc: "ascending", MaxItems: 10, Of: new(whole("seconds", 300))}),
 		)),
-		key("local", raw("notifications on this machine")),
+		key("local", raw("notifications on this machine; accepted and ignored: see drawbar config set notify")),
 	)
 }
 

@@ -14,8 +14,8 @@ func Unbuilt(c *protocol.Config) []Problem {
 			f.warn(NotBuilt, shape.Path("routing", phase, "max_concurrent_turns"), "", "turns run one after another; concurrent turns are not supported yet")
 		}
 	}
-	if some(n.Notifications) {
-		f.warn(NotBuilt, "notifications", "use a hook of type http", "notifications are not supported yet")
+	if some(local(n.Notifications)) {
+		f.warn(NotBuilt, "notifications.local", "drawbar config set notify '{\"desktop\":true}'", "has no effect: what happens on your machine is for your own configuration to say")
 	}
 	if some(n.Schedules) {
 		f.warn(NotBuilt, "schedules", "start runs from cron or CI", "scheduled runs are not supported yet")
@@ -27,6 +27,11 @@ func Unbuilt(c *protocol.Config) []Problem {
 		f.warn(NotBuilt, "run_loop.continuous", "", "has no effect: automatic continuation is not supported yet")
 	}
 	return f.list
+}
+
+func local(notifications []byte) []byte {
+	m, _ := decodeRaw[protocol.Extra](notifications)
+	return m.At("local")
 }
 
 // some reports whether raw JSON has a value other than null, false or empty.
