@@ -4,6 +4,7 @@ package govern
 
 import (
 	"context"
+	"time"
 
 	"github.com/drawbar/drawbar/execution"
 )
@@ -56,6 +57,8 @@ type Engine interface {
 	CheckSubmission(ctx context.Context, o SubmitOptions, field string) (fault string, err error)
 	// Rerun runs the commands that a turn gives as evidence again and compares exit codes. The record is unchanged.
 	Rerun(ctx context.Context, o RerunOptions) (Rerun, error)
+	// RunDue starts the runs that the schedules of agentxchain.json say, one after another, and carries on with one that was cut off.
+	RunDue(ctx context.Context, o ScheduleOptions) ([]Scheduled, error)
 	// Notify tells the webhooks of agentxchain.json what is due: attempts that failed before, and reminders of approvals.
 	Notify(ctx context.Context) (Notified, error)
 	// SetTemplate changes the project's template and records the change.
@@ -107,3 +110,35 @@ type NotifyTry struct {
 	Delivered bool   `json:"delivered"`
 	Error     string `json:"error,omitempty"`
 }
+
+// Scheduled is what became of a schedule.
+type Scheduled struct {
+	ID      string           `json:"id"`
+	Outcome ScheduledOutcome `json:"outcome"`
+	Reason  string           `json:"reason,omitempty"` // why it was skipped or failed
+	Next    time.Time        `json:"next_due_at,omitzero"`
+	Run     *RunReport       `json:"run,omitempty"` // if it ran
+	ScheduleState
+}
+
+// ScheduleState is what is known of a schedule: an entry of schedule-state.json.
+type ScheduleState struct {
+	LastStarted  time.Time `json:"last_started_at,omitzero"`
+	LastFinished time.Time `json:"last_finished_at,omitzero"`
+	LastRun      string    `json:"last_run_id,omitempty"`
+	LastStatus   string    `json:"last_status,omitempty"` // why the run stopped, or running
+	LastSkip     time.Time `json:"last_skip_at,omitzero"`
+	LastReason   string    `json:"last_skip_reason,omitempty"`
+}
+
+// ScheduledOutcome is what became of a schedule.
+type ScheduledOutcome string
+
+// The outcomes of a schedule.
+const (
+	ScheduleDisabled ScheduledOutcome = "disabled"
+	ScheduleWaits    ScheduledOutcome = "not_due"
+	ScheduleDue      ScheduledOutcome = "due" // in a dry run
+	ScheduleSkipped  ScheduledOutcome = "skipped"
+	ScheduleRan      ScheduledOutcome = "ran"
+)

@@ -33,6 +33,14 @@ type RunOptions struct {
 	Resume      bool
 	Timeout     time.Duration // per turn
 	Verbose     bool          // as in StepOptions
+	Role        string        // of the first turn; empty: the rules choose
+}
+
+// ScheduleOptions select the schedules of agentxchain.json to look at.
+type ScheduleOptions struct {
+	ID      string // empty: all
+	DryRun  bool   // say what is due and start nothing
+	Verbose bool   // as in StepOptions
 }
 
 // RestartOptions say how to continue a run.

@@ -20,6 +20,8 @@ const (
 	HookAuditFile     = Dir + "/hook-audit.jsonl"
 	AnnotationsFile   = Dir + "/hook-annotations.jsonl"
 	NoticeAuditFile   = Dir + "/notification-audit.jsonl"
+	SchedulesFile     = Dir + "/schedule-state.json"
+	ScheduleDaemon    = Dir + "/schedule-daemon.json"
 	EscalationsFile   = Dir + "/human-escalations.jsonl"
 	ChainFile         = Dir + "/chain.jsonl"
 	IgnoreFile        = Dir + "/.gitignore"

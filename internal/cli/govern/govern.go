@@ -16,6 +16,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/govern/objection"
 	"github.com/drawbar/drawbar/internal/cli/govern/proposal"
 	"github.com/drawbar/drawbar/internal/cli/govern/record"
+	"github.com/drawbar/drawbar/internal/cli/govern/schedule"
 	"github.com/drawbar/drawbar/internal/cli/govern/setup"
 	"github.com/drawbar/drawbar/internal/cli/govern/status"
 	"github.com/drawbar/drawbar/internal/cli/govern/submit"
@@ -40,7 +41,7 @@ func New(app *cli.App) *cobra.Command {
 	}}
 	replay.AddCommand(turn.NewReplay(app))
 	cmd.AddCommand(replay)
-	cmd.AddCommand(approve.New(app), approve.NewDecline(app), proposal.New(app), submit.New(app), notify.New(app), conformance.New(app))
+	cmd.AddCommand(approve.New(app), approve.NewDecline(app), proposal.New(app), submit.New(app), notify.New(app), schedule.New(app), conformance.New(app))
 	for _, c := range cmd.Commands() {
 		switch c.Name() {
 		case "verify":

@@ -174,6 +174,11 @@ func (e *Local) StartRun(ctx context.Context) (rep govern.Report, err error) {
 }
 
 func (t *transaction) startRun(ctx context.Context, restart bool) error {
+	return t.startRunBy(ctx, restart, map[string]any{"trigger": "manual", "created_by": "operator"})
+}
+
+// startRunBy is startRun of a run that something else than a person's command starts.
+func (t *transaction) startRunBy(ctx context.Context, restart bool, by map[string]any) error {
 	t.lost(ctx)
 	var active []protocol.RepoDecision
 	all, err := t.ledger.View().RepoDecisions()
@@ -190,7 +195,8 @@ func (t *transaction) startRun(ctx context.Context, restart bool) error {
 		active = append(active, d)
 	}
 	active = slices.DeleteFunc(active, func(d protocol.RepoDecision) bool { return d.Status != "active" })
-	provenance, err := protocol.Marshal(map[string]any{"trigger": "manual", "created_by": "operator", "parent_run_id": t.state().RunID})
+	by["parent_run_id"] = t.state().RunID
+	provenance, err := protocol.Marshal(by)
 	if err != nil {
 		return err
 	}

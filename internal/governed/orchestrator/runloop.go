@@ -33,11 +33,11 @@ func (e *Local) Run(ctx context.Context, o govern.RunOptions) (govern.RunReport,
 			out.Stop = govern.StopMaxTurns
 			return out, nil
 		}
-		rep, err := e.Step(ctx, govern.StepOptions{Resume: resume, Timeout: o.Timeout, NoWait: true, Verbose: o.Verbose})
+		rep, err := e.Step(ctx, govern.StepOptions{Resume: resume, Role: o.Role, Timeout: o.Timeout, NoWait: true, Verbose: o.Verbose})
 		if err != nil {
 			return out, err
 		}
-		resume = false
+		resume, o.Role = false, ""
 		out.Last = rep
 		if rep.TurnID != "" {
 			out.Turns = append(out.Turns, rep)

@@ -46,7 +46,6 @@ func Commands() []Command {
 		{Old: "multi", Refused: "a run governs one repository", Hint: "drawbar govern --cwd DIR step"},
 		{Old: "mission", Refused: "runs are not chained into missions", Hint: "drawbar govern restart"},
 		{Old: "chain", Refused: "runs are not chained", Hint: "drawbar govern restart && drawbar govern run"},
-		{Old: "schedule", Refused: "runs are not scheduled", Hint: "drawbar govern run, from cron or a timer"},
 		{Old: "reconcile-state", Refused: "the next turn records people's commits automatically", Hint: "drawbar govern step"},
 		{Old: "restore", Refused: "the record is not committed: git ignores .agentxchain", Hint: "restore .agentxchain from a backup, then run drawbar govern verify"},
 		{Old: "dashboard", Refused: "there is no dashboard", Hint: "drawbar govern events -f"},

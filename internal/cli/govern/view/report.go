@@ -37,10 +37,14 @@ func code(outcome govern.Outcome) error {
 
 // TellRun prints how a run of many turns ended and returns its exit code: 0 for a run that is completed, and for a plan.
 func TellRun(app *cli.App, r govern.RunReport) error {
-	err := app.Answer(r, func() { printRun(app, r) })
-	if err != nil {
+	if err := app.Answer(r, func() { printRun(app, r) }); err != nil {
 		return err
 	}
+	return RunCode(r)
+}
+
+// RunCode is the exit code of a run of many turns; see TellRun.
+func RunCode(r govern.RunReport) error {
 	switch r.Stop {
 	case govern.StopBlocked:
 		return code(govern.OutcomeBlocked)

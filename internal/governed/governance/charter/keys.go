@@ -48,7 +48,7 @@ func newTable() *shape.Node {
 		key("gates", table("conditions for the end of a phase, by gate id", "", gateNode())),
 		key("hooks", hooksNode()),
 		key("notifications", notificationsNode()),
-		key("schedules", table("scheduled runs; checked, but not supported yet", rolePattern, scheduleNode())),
+		key("schedules", table("runs that start by themselves while drawbar govern schedule daemon runs", rolePattern, scheduleNode())),
 		key("budget", budgetNode().OrNull()),
 		key("policies", list("limits for turns", policyNode())),
 		key("approval_policy", approvalNode().OrNull()),

@@ -290,7 +290,7 @@ func TestUnbuilt(t *testing.T) {
 		"notifications":             {[]string{`notifications={"local":true}`}, []string{"warning not_built notifications.local"}},
 		"webhooks":                  {[]string{`notifications={"webhooks":[{"name":"n","url":"https://x.test","events":["run_blocked"]}],"local":null}`}, nil},
 		"no notifications":          {[]string{`notifications={}`, `schedules={}`}, nil},
-		"schedules":                 {[]string{`schedules={"n":{"every_minutes":1}}`}, []string{"warning not_built schedules"}},
+		"schedules":                 {[]string{`schedules={"n":{"every_minutes":1}}`}, nil},
 		"custom adapter":            {[]string{`adapters={"mine":{"module":"m.js"}}`, `roles.dev={"adapter":"mine"}`}, nil},
 		"first edition of an API":   {[]string{`roles.pm={"adapter":"api_proxy","adapter_config":{"provider":"openai","model":"m","api_key_env":"K"}}`}, nil},
 		"first edition of programs": {[]string{`roles.pm={"adapter":"manual"}`, `roles.dev={"adapter":"local_cli","adapter_config":{"command":"x"}}`}, nil},

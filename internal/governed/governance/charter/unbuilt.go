@@ -17,9 +17,6 @@ func Unbuilt(c *protocol.Config) []Problem {
 	if some(local(n.Notifications)) {
 		f.warn(NotBuilt, "notifications.local", "drawbar config set notify '{\"desktop\":true}'", "has no effect: what happens on your machine is for your own configuration to say")
 	}
-	if some(n.Schedules) {
-		f.warn(NotBuilt, "schedules", "start runs from cron or CI", "scheduled runs are not supported yet")
-	}
 	if some(n.MissionPlanner) {
 		f.warn(NotBuilt, "mission_planner", "", "has no effect: missions are not supported yet")
 	}
