@@ -540,6 +540,42 @@ func TestTop(t *testing.T) {
 	}
 }
 
+// The board changes what is asked about in the person's editor, and shows only the runs that words on its command line name.
+func TestTopEditor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "edit.sh")
+	if err := os.WriteFile(script, []byte("sed s/made/changed/ $1 > $1.new && mv $1.new $1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := append(stage(t, dir), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "EDITOR=sh "+script)
+	run := onTerminalIn(t, dir, env, 100, "", `{"turns":[{"tools":[{"name":"write","input":{"path":"made.txt","content":"made"}}]},{"text":"Done."}]}`, "run", "-d", "harness/anthropic/model-x", "--approve", "prompt", "write it")
+	if code := run.Exit(); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, run.Shown())
+	}
+	s := onTerminalIn(t, dir, env, 100, "", "", "top", "harness", "write")
+	s.Await(0, "with harness write")
+	s.Await(0, "made.txt")
+	s.Type("a")
+	at := s.Await(0, "+ made")
+	s.Type("e\r")
+	at = s.Await(at, "approved as you changed it: ")
+	s.Await(at, "completed")
+	s.Type("q")
+	if code := s.Exit(); code != 0 {
+		t.Errorf("exit code %d:\n%q", code, s.Shown())
+	}
+	if made, err := os.ReadFile(filepath.Join(dir, "work", "made.txt")); string(made) != "changed" {
+		t.Errorf("%q %v", made, err)
+	}
+	other := onTerminalIn(t, dir, env, 100, "", "", "top", "nosuch")
+	other.Await(0, "with nosuch")
+	other.Type("q")
+	if other.Exit(); strings.Contains(other.Shown(), "write it") {
+		t.Errorf("%q", other.Shown())
+	}
+}
+
 // A session is chosen from the list of the agent's sessions here.
 func TestPickSession(t *testing.T) {
 	t.Parallel()

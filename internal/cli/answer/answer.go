@@ -35,7 +35,7 @@ questions, the one that --question names is answered. drawbar deny refuses, draw
 			c := choice{id: question, approval: true, always: always}
 			switch {
 			case edit:
-				c.change = func(q control.PendingQuestion) (json.RawMessage, error) { return edited(cmd, app, args[0], q) }
+				c.change = func(q control.PendingQuestion) (json.RawMessage, error) { return Edit(cmd.Context(), app, args[0], q) }
 			case cmd.Flags().Changed("command"):
 				if strings.TrimSpace(command) == "" {
 					return cli.Usage("--command is empty").WithHint("drawbar deny %s", args[0])
@@ -166,14 +166,14 @@ func answer(ctx context.Context, app *cli.App, id string, c choice, d execution.
 	})
 }
 
-// edited returns the input of a call with the text that a person makes of it in an editor.
-func edited(cmd *cobra.Command, app *cli.App, run string, q control.PendingQuestion) (json.RawMessage, error) {
+// Edit returns the input of the call that a run asks about, with what a person makes of its command or its text in their editor.
+func Edit(ctx context.Context, app *cli.App, run string, q control.PendingQuestion) (json.RawMessage, error) {
 	call := q.Call()
 	text, ok := call.Text()
 	if !ok {
 		return nil, execution.Errorf(execution.CodeValidation, "%s cannot be changed: the agent runs it as it is", q.String()).WithHint("approve it as it is, or deny it with --reason")
 	}
-	file, err := app.Edit(cmd.Context(), cli.Editing{What: "--edit", Typed: "drawbar approve " + run + " --edit", Instead: "drawbar approve " + run, Pattern: "drawbar-approve-*", Text: text})
+	file, err := app.Edit(ctx, cli.Editing{What: "--edit", Typed: "drawbar approve " + run + " --edit", Instead: "drawbar approve " + run, Pattern: "drawbar-approve-*", Text: text})
 	if err != nil {
 		return nil, err
 	}

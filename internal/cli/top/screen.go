@@ -40,6 +40,7 @@ type screen struct {
 
 	width, height int
 	color         bool
+	editor        bool // the person has one
 	now           time.Time
 	rows          []row
 	chosen        execution.RunID
@@ -113,6 +114,9 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case again:
 		if q, ok := s.question.Body.(execution.ApprovalRequired); ok && s.sent && q.ID == m.id {
+			if _, can := q.Text(); can && m.reply == cli.ReplyEdit && s.editor {
+				return s, s.inEditor(s.target, m.id)
+			}
 			s.sent = false
 			s.text += "\n" + s.renderer().Again(cli.Permission{Question: q, Dir: s.target.run.Cwd, Run: s.target.run.ID}, m.reply, m.line)
 		}
