@@ -207,7 +207,7 @@ func TestWebhooksAfterACrash(t *testing.T) {
 func TestWebhooksNeedTrust(t *testing.T) {
 	t.Parallel()
 	team, url := listen(t)
-	p := newProject(t, strings.Replace(three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""), `{`, `{"notifications":{"webhooks":[`+webhook("team", url, `"run_blocked"`)+`]},`, 1))
+	p := newProject(t, strings.Replace(three(runtimeOf("pm"), runtimeOf("dev"), runtimeOf("qa"), ""), `{`, `{"notifications":{"webhooks":[`+webhook("crew", url, `"phase_transition_pending"`)+`]},`, 1))
 	distrust := func(o *Options) {
 		o.Trust = func(root string, items []trust.Item) error {
 			for _, i := range items {
@@ -219,10 +219,12 @@ func TestWebhooksNeedTrust(t *testing.T) {
 		}
 	}
 	p.step(govern.OutcomeAccepted)
-	if _, err := p.engine(distrust).Escalate(t.Context(), govern.EscalateOptions{Reason: "stuck"}); err != nil {
+	p.write("agentxchain.json", strings.Replace(p.read("agentxchain.json"), `"crew"`, `"team"`, 1))
+	p.git("commit", "-qam", "another webhook")
+	if _, err := p.engine(distrust).Decline(t.Context(), govern.DeclineOptions{Reason: "no"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.heard(govern.NoticeWarning); len(team.heard()) != 0 || len(got) != 1 || !strings.Contains(got[0], "webhooks were not told") {
+	if got := p.heard(govern.NoticeWarning); len(team.heard()) != 1 || len(got) != 1 || !strings.Contains(got[0], "webhooks were not told") {
 		t.Errorf("told %v, warned %q", team.heard(), got)
 	}
 	if _, err := p.engine(distrust).Notify(t.Context()); execution.CodeOf(err) != execution.CodeUntrusted {
