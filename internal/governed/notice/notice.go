@@ -98,7 +98,6 @@ type Sender struct {
 	Config  *protocol.Config
 	Environ []string
 	Now     func() time.Time
-	HTTP    http.RoundTripper // nil for a usual one
 }
 
 // Send makes the attempts that are due, at most one for each event and webhook, and returns them. left is how many events are not delivered
@@ -125,11 +124,11 @@ func (s Sender) Send(ctx context.Context) (tries []Try, left int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	all, err := s.due(v, settings)
+	past, since, err := s.past()
 	if err != nil {
 		return nil, 0, err
 	}
-	past, err := s.past()
+	all, err := s.due(v, settings, past, since)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -147,16 +146,23 @@ func (s Sender) Send(ctx context.Context) (tries []Try, left int, err error) {
 	return tries, left, err
 }
 
-// due returns what is to be told, in order.
-func (s Sender) due(v *ledger.View, settings protocol.Notifications) (list []Envelope, err error) {
+// due returns what is to be told, in order: of the run, and of runs before it what happened since anything was told.
+func (s Sender) due(v *ledger.View, settings protocol.Notifications, past map[key]history, since time.Time) (list []Envelope, err error) {
 	id := v.State.ID()
 	if id == "" {
 		return nil, nil
 	}
-	events, err := v.EventsOf(id)
+	events, err := v.EventsOf("")
 	if err != nil {
 		return nil, err
 	}
+	tried := map[string]bool{}
+	for k := range past {
+		tried[k.event] = true
+	}
+	events = slices.DeleteFunc(events, func(e protocol.Event) bool {
+		return e.RunID != id && !tried[idOf(e.EventID)] && (since.IsZero() || e.Timestamp.Before(since))
+	})
 	project := Project{ID: s.Config.Project.ID, Name: s.Config.Project.Name, Root: s.Root}
 	for _, e := range events {
 		kind := e.EventType
@@ -215,15 +221,15 @@ type history struct {
 
 type key struct{ event, webhook string }
 
-// past reads the audit. A line that cannot be read, such as one that a crash cut off, tells nothing.
-func (s Sender) past() (map[key]history, error) {
-	past := map[key]history{}
+// past reads the audit, whose first attempt was at since. A line that cannot be read, such as one that a crash cut off, tells nothing.
+func (s Sender) past() (past map[key]history, since time.Time, err error) {
+	past = map[key]history{}
 	b, err := os.ReadFile(filepath.Join(s.Root, filepath.FromSlash(protocol.NoticeAuditFile)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return past, nil
+		return past, since, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("notifications: %w", err)
+		return nil, since, fmt.Errorf("notifications: %w", err)
 	}
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	lines.Buffer(nil, 1<<20)
@@ -232,10 +238,13 @@ func (s Sender) past() (map[key]history, error) {
 		if json.Unmarshal(lines.Bytes(), &t) != nil {
 			continue
 		}
+		if since.IsZero() {
+			since = t.Timestamp.Time
+		}
 		k := key{t.EventID, t.Webhook}
 		past[k] = history{past[k].attempts + 1, past[k].over || t.over(), t.Timestamp.Time}
 	}
-	return past, nil
+	return past, since, nil
 }
 
 // tell makes a webhook's attempts, until one fails: the others wait with it.
@@ -286,10 +295,12 @@ func (s Sender) post(ctx context.Context, hook protocol.Webhook, e Envelope) (st
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	client := httpcall.New(s.HTTP)
+	client := httpcall.New(nil)
 	defer client.Close()
 	answer, err := client.Do(ctx, httpcall.Call{URL: hook.URL, Header: header, Body: body, Limit: maxAnswer})
-	if err != nil {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return 0, fmt.Sprintf("it did not answer within %s", limit)
+	} else if err != nil {
 		return 0, redact.Text(err.Error())
 	}
 	defer func() { _ = answer.Body.Close() }() // nothing is read
