@@ -30,7 +30,7 @@ type Lane struct {
 func (l *Lanes) Begin(name string) *Lane {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	one := &Lane{of: l, name: name, since: time.Now(), now: Progress{Doing: "starting"}}
+	one := &Lane{of: l, name: OneLine(name, 60), since: time.Now(), now: Progress{Doing: "starting"}}
 	l.list = append(l.list, one)
 	return one
 }
@@ -69,7 +69,7 @@ func (l *Lanes) rows() []string {
 	defer l.mu.Unlock()
 	width := 0
 	for _, one := range l.list {
-		width = max(width, len([]rune(one.name)))
+		width = max(width, Columns(one.name))
 	}
 	width = min(width, 30)
 	rows := make([]string, 0, len(l.list))
@@ -78,8 +78,10 @@ func (l *Lanes) rows() []string {
 		if took == 0 {
 			took = time.Since(one.since)
 		}
-		parts := []string{fmt.Sprintf("%-*s %6s", width, Cut(one.name, width), took.Round(time.Second)), one.now.Doing}
-		rows = append(rows, Printable(strings.Join(append(parts, one.now.spent()...), " · ")))
+		name := Cut(one.name, width)
+		name += strings.Repeat(" ", width-Columns(name))
+		parts := []string{fmt.Sprintf("%s %6s", name, took.Round(time.Second)), OneLine(one.now.Doing, 200)}
+		rows = append(rows, strings.Join(append(parts, one.now.spent()...), " · "))
 	}
 	return rows
 }
