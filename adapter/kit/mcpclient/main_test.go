@@ -82,7 +82,7 @@ func serve() *mcp.Server {
 		return res, err
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "samples", Description: "asks for a model's answer"}, func(ctx context.Context, req *mcp.CallToolRequest, _ in) (*mcp.CallToolResult, any, error) {
-		_, err := req.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 10, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "what is the key?"}}}})
+		_, err := req.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 10, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "what is the key?"}}}}) //nolint:staticcheck // servers of today ask
 		return nil, nil, err
 	})
 	add("nothing", func(context.Context, in) (*mcp.CallToolResult, error) { return content() })
