@@ -57,7 +57,7 @@ type Engine interface {
 	CheckSubmission(ctx context.Context, o SubmitOptions, field string) (fault string, err error)
 	// Rerun runs the commands that a turn gives as evidence again and compares exit codes. The record is unchanged.
 	Rerun(ctx context.Context, o RerunOptions) (Rerun, error)
-	// RunDue starts the runs that the schedules of agentxchain.json say, one after another, and carries on with one that was cut off.
+	// RunDue starts the runs that the schedules of agentxchain.json say, one after another, and continues one that was cut off.
 	RunDue(ctx context.Context, o ScheduleOptions) ([]Scheduled, error)
 	// Notify tells the webhooks of agentxchain.json what is due: attempts that failed before, and reminders of approvals.
 	Notify(ctx context.Context) (Notified, error)

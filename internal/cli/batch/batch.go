@@ -52,7 +52,8 @@ Each item has one result, a line of JSON in FILE.results.jsonl (--results), in t
 what is left: after Ctrl-C, a crash, a power failure, --max-cost or --max-failures. An item whose line changed after it was run is refused.
 
 A usage limit of an agent is waited for by all of its items; that of a fallback agent also by the item that met it. Nobody is asked:
-calls that need permission are denied unless --approve or --allow permits them. With --json, results are printed in the order of the file, those of earlier runs too, and then {"summary": ...}.
+calls that need permission are denied unless --approve or --allow permits them. With --json, results are printed in the order of the
+file, those of earlier runs too, and then {"summary": ...}.
 
 The exit code is 0 if all items completed, 1 if one failed, 21 at --max-cost or when a budget (drawbar budget) is used up, 130 after Ctrl-C.`,
 		Example: `  drawbar batch prompts.jsonl claude --jobs 4 --allow Read

@@ -21,8 +21,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
@@ -107,19 +105,11 @@ func (s Sender) Send(ctx context.Context) (tries []Try, left int, err error) {
 	if len(settings.Webhooks) == 0 {
 		return nil, 0, nil
 	}
-	dir := filepath.Join(s.Root, filepath.FromSlash(protocol.Dir), "locks")
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the other folders of the record
-		return nil, 0, fmt.Errorf("notifications: %w", err)
-	}
-	file := filepath.Join(dir, "notify.lock")
-	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("notifications: %s is not a file", file)
-	}
-	lock := flock.New(file)
-	if taken, err := lock.TryLock(); err != nil || !taken {
+	unlock, taken, err := ledger.TryLock(s.Root, "notify")
+	if err != nil || !taken {
 		return nil, 0, err
 	}
-	defer func() { _ = lock.Unlock() }() // its end frees it, too
+	defer unlock()
 	v, err := ledger.Read(s.Root)
 	if err != nil {
 		return nil, 0, err
@@ -146,7 +136,8 @@ func (s Sender) Send(ctx context.Context) (tries []Try, left int, err error) {
 	return tries, left, err
 }
 
-// due returns what is to be told, in order: of the run, and of runs before it what happened since anything was told.
+// due returns the events to tell, in order: those of the current run, and those of earlier runs that were tried before or happened after
+// the first attempt.
 func (s Sender) due(v *ledger.View, settings protocol.Notifications, past map[key]history, since time.Time) (list []Envelope, err error) {
 	id := v.State.ID()
 	if id == "" {

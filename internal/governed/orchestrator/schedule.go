@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -22,8 +20,11 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
-// scheduleRunning is the last status of a schedule whose run was started and has not stopped yet.
-const scheduleRunning = "running"
+// The last status of a schedule whose run was started and has not stopped yet, and of one whose run could not start or go on.
+const (
+	scheduleRunning = "running"
+	scheduleFailed  = "failed"
+)
 
 // schedules is schedule-state.json.
 type schedules struct {
@@ -31,7 +32,8 @@ type schedules struct {
 	Schedules     protocol.Ordered[govern.ScheduleState] `json:"schedules"`
 }
 
-// RunDue implements govern.Engine. Runs that a crash cut off are carried on with by the schedule that started them.
+// RunDue implements govern.Engine. A schedule continues a run that it started and that is still active: at once after a crash, else when it is
+// due again.
 func (e *Local) RunDue(ctx context.Context, o govern.ScheduleOptions) ([]govern.Scheduled, error) {
 	p, err := project.Load(e.root)
 	if err != nil {
@@ -72,19 +74,11 @@ func (e *Local) RunDue(ctx context.Context, o govern.ScheduleOptions) ([]govern.
 
 // lockSchedules keeps two processes from starting the same run.
 func (e *Local) lockSchedules() (unlock func(), err error) {
-	dir := filepath.Join(e.root, filepath.FromSlash(protocol.Dir), "locks")
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the other folders of the record
-		return nil, fmt.Errorf("schedules: %w", err)
+	unlock, taken, err := ledger.TryLock(e.root, "schedule")
+	if err == nil && !taken {
+		err = execution.Errorf(execution.CodeConfigLock, "another process runs the schedules of %s", e.root).WithHint("drawbar govern schedule status")
 	}
-	l := flock.New(filepath.Join(dir, "schedule.lock"))
-	taken, err := l.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("schedules: %w", err)
-	}
-	if !taken {
-		return nil, execution.Errorf(execution.CodeConfigLock, "another process runs the schedules of %s", e.root).WithHint("drawbar govern schedule status")
-	}
-	return func() { _ = l.Unlock() }, nil // its end frees it, too
+	return unlock, err
 }
 
 func (e *Local) runDue(ctx context.Context, o govern.ScheduleOptions, id string, s protocol.Schedule) (one govern.Scheduled, err error) {
@@ -104,17 +98,18 @@ func (e *Local) runDue(ctx context.Context, o govern.ScheduleOptions, id string,
 	}
 	reason := cmp.Or(s.Reason, "schedule:"+id)
 	cutOff := known.LastStatus == scheduleRunning
-	mine := cutOff && v.State.Status == protocol.RunActive && (v.State.ID() == known.LastRun || known.LastRun == "" && startedBy(&v.State, reason))
+	mine := v.State.Status == protocol.RunActive && (v.State.ID() == known.LastRun || cutOff && known.LastRun == "" && startedBy(&v.State, reason))
 	if mine {
 		known.LastRun = v.State.ID()
-	} else if cutOff && known.LastRun == "" { // before its run began
+	}
+	if cutOff && (mine || known.LastRun == "") { // with its run, or before that began
 		one.Next = now
 	}
 	switch {
 	case s.Enabled != nil && !*s.Enabled:
 		one.Outcome, one.Next = govern.ScheduleDisabled, time.Time{}
 		return one, nil
-	case !mine && now.Before(one.Next):
+	case now.Before(one.Next):
 		one.Outcome = govern.ScheduleWaits
 		return one, nil
 	case !mine && busy(&v.State) != "":
@@ -130,7 +125,12 @@ func (e *Local) runDue(ctx context.Context, o govern.ScheduleOptions, id string,
 		return one, nil
 	}
 	run := govern.RunOptions{MaxTurns: cmp.Or(s.MaxTurns, defaultMaxTurns), AutoApprove: s.AutoApprove == nil || *s.AutoApprove, Verbose: o.Verbose}
-	if !mine {
+	if mine {
+		known.LastStarted, known.LastStatus = now, scheduleRunning
+		if err := e.writeSchedule(id, known); err != nil {
+			return one, err
+		}
+	} else {
 		run.Role = s.InitialRole
 		known = govern.ScheduleState{LastStarted: now, LastStatus: scheduleRunning, LastSkip: known.LastSkip, LastReason: known.LastReason}
 		// The record of the schedule comes first: a run that fails at its start is not started again at once.
@@ -141,15 +141,16 @@ func (e *Local) runDue(ctx context.Context, o govern.ScheduleOptions, id string,
 			err = e.writeSchedule(id, known)
 		}
 		if err != nil {
-			return one, err
+			known.LastStatus = scheduleFailed
+			return one, errors.Join(err, e.writeSchedule(id, known))
 		}
 	}
 	report, err := e.Run(ctx, run)
 	known.LastFinished, known.LastStatus = e.now().Time, string(report.Stop)
 	if err != nil {
-		known.LastStatus = "failed"
+		known.LastStatus = scheduleFailed
 	} else if report.Stop == govern.StopInterrupted {
-		known.LastStatus = scheduleRunning // the next one carries on with it
+		known.LastStatus = scheduleRunning // the next call continues it
 	}
 	one.Outcome, one.Run, one.ScheduleState = govern.ScheduleRan, &report, known
 	one.Next = known.LastStarted.Add(time.Duration(s.EveryMinutes) * time.Minute)

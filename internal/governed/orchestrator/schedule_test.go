@@ -54,8 +54,22 @@ func TestSchedules(t *testing.T) {
 	if by := string(p.state().Provenance); !strings.Contains(by, `"trigger": "schedule"`) || !strings.Contains(by, `"trigger_reason": "nightly work"`) {
 		t.Errorf("%s", by)
 	}
-	if got := p.due(20*time.Minute, govern.ScheduleOptions{ID: "often"}); !strings.HasPrefix(got, "often skipped: run "+first+" is active") {
+	// it continues its own run when it is due again; another schedule does not
+	if got := p.due(20*time.Minute, govern.ScheduleOptions{}); !strings.HasPrefix(got, "often ran max_turns_reached 1; off disabled; rare skipped: run "+first+" is active") || p.state().ID() != first {
 		t.Errorf("%s", got)
+	}
+	// also after a turn could not start
+	p.write("uncommitted.txt", "x")
+	if _, err := p.engine(func(o *Options) { o.Now = func() time.Time { return time.Now().Add(40 * time.Minute) } }).RunDue(t.Context(), govern.ScheduleOptions{ID: "often"}); err == nil {
+		t.Error("a turn starts in a work tree that is not clean")
+	}
+	p.git("add", "-A")
+	p.git("commit", "-qm", "now it is clean")
+	if got := p.due(45*time.Minute, govern.ScheduleOptions{ID: "often"}); got != "often not_due" {
+		t.Errorf("at once after a failure: %s", got)
+	}
+	if got := p.due(60*time.Minute, govern.ScheduleOptions{ID: "often"}); got != "often ran max_turns_reached 1" || p.state().ID() != first {
+		t.Errorf("after a failure: %s", got)
 	}
 	if s := p.read(protocol.SchedulesFile); !strings.Contains(s, `"schema_version": "0.1"`) || !strings.Contains(s, first) || !strings.Contains(s, `"last_skip_reason": "run `+first) {
 		t.Errorf("%s", s)
@@ -93,7 +107,7 @@ func TestScheduleStartsAgain(t *testing.T) {
 	}
 }
 
-// What a crash cut off is carried on with, at whatever moment it came; nothing is started twice.
+// What a crash cut off is continued, at whatever moment it came; nothing is started twice.
 func TestScheduleAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []string{"before the run", "after its start", "with its id"} {

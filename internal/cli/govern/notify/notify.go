@@ -94,7 +94,7 @@ func show(app *cli.App, n govern.Notified, last bool) {
 	switch {
 	case !last:
 	case n.Left > 0:
-		app.Notef("%s left; they are tried again later", cli.Number(n.Left, "event is", "events are"))
+		app.Notef("%s left for a later attempt", cli.Number(n.Left, "event is", "events are"))
 	case len(n.Tries) == 0:
 		app.Notef("nothing is due")
 	}

@@ -26,8 +26,8 @@ func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "schedule", Short: "Start runs by schedules of agentxchain.json",
 		Long: "Start runs by themselves: schedules.ID of agentxchain.json says how often (every_minutes), for how many turns (max_turns), with which\n" +
-			"role first (initial_role), and whether gates pass without a person (auto_approve, true unless it is set). While another run is not\n" +
-			"completed, a schedule is skipped. daemon starts what is due until Ctrl-C; run-due does it once, for cron.",
+			"role first (initial_role), and whether gates pass without a person (auto_approve, true unless it is set). A schedule\n" +
+			"continues its own run if that is still active, and is skipped while another run is not completed. daemon starts what is due until Ctrl-C; run-due does it once, for cron.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -107,7 +107,7 @@ func runDue(app *cli.App) *cobra.Command {
 	var o govern.ScheduleOptions
 	cmd := &cobra.Command{
 		Use: "run-due", Short: "Start what is due, once",
-		Long: "Start what is due, one run after another, and carry on with a run that was cut off. The exit code is 0 if every run was completed or\n" +
+		Long: "Start what is due, one run after another, and continue a run that was cut off. The exit code is 0 if every run was completed or\n" +
 			"nothing was due, else that of drawbar govern run for the first that was not.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -160,8 +160,8 @@ func daemon(app *cli.App) *cobra.Command {
 	var poll, cycles int
 	cmd := &cobra.Command{
 		Use: "daemon", Short: "Start what is due until Ctrl-C, and tell the webhooks",
-		Long: "Start what is due until Ctrl-C. Meanwhile the project's webhooks are told what could not be delivered, and reminded of approvals. A\n" +
-			"run that Ctrl-C interrupts is carried on with by the next daemon.",
+		Long: "Start what is due until Ctrl-C. Meanwhile the project's webhooks are told what could not be delivered, and reminded of approvals.\n" +
+			"The next daemon continues a run that Ctrl-C interrupted.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if poll < 1 || cycles < 0 {
@@ -189,6 +189,9 @@ func serve(ctx context.Context, app *cli.App, e govern.Engine, root string, o go
 	for n := 1; ; n++ {
 		me.LastCycle = time.Now().UTC().Truncate(time.Second)
 		b, err := json.Marshal(me)
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(root, filepath.FromSlash(protocol.Dir)), 0o755) //nolint:gosec // as the engine makes it
+		}
 		if err == nil {
 			err = atomicfile.Write(filepath.Join(root, filepath.FromSlash(protocol.ScheduleDaemon)), b, 0o644, false)
 		}
