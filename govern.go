@@ -3,13 +3,20 @@ package drawbar
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/lookpath"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator"
 	"github.com/drawbar/drawbar/internal/governed/project"
@@ -28,7 +35,32 @@ func OpenProject(dir string, o govern.Options) (govern.Engine, error) {
 	if opts.Trust, err = trusts(o.Trust); err != nil {
 		return nil, err
 	}
-	return orchestrator.Open(root, opts)
+	opts.Clone = cloneName
+	return orchestrator.OpenShared(root, opts)
+}
+
+// cloneName is a name for the clone at root: it differs from machine to machine and from folder to folder. Its random part is among the user's
+// own files, where no turn's agent writes.
+func cloneName(root string) (string, error) {
+	dir, err := config.UserDir(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "machine-id")
+	id, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			err = atomicfile.New(file, []byte(rand.Text()+"\n"), 0o600)
+		}
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			id, err = os.ReadFile(file)
+		}
+	}
+	if err != nil {
+		return "", execution.Errorf(execution.CodeConfig, "name this machine: %w", err).WithHint("make %s writable", dir)
+	}
+	sum := sha256.Sum256(append(id, root...))
+	return hex.EncodeToString(sum[:12]), nil
 }
 
 // trusts checks items against what the user has trusted and asks about the rest.

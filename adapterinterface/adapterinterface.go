@@ -103,16 +103,16 @@ func (o Options) external() orchestrator.External {
 	return orchestrator.External{Turn: o.Turn, Timeout: o.Timeout}
 }
 
-func open(dir string, o Options) (*orchestrator.Local, error) {
-	e, err := drawbar.OpenProject(dir, o.Options)
+func open(dir string, o Options) (e orchestrator.Shared, err error) {
+	p, err := drawbar.OpenProject(dir, o.Options)
 	if err != nil {
-		return nil, err
+		return e, err
 	}
-	local, ok := e.(*orchestrator.Local)
+	e, ok := p.(orchestrator.Shared)
 	if !ok {
-		return nil, fmt.Errorf("the engine of %s does not run in this process", dir)
+		err = fmt.Errorf("the engine of %s does not run in this process", dir)
 	}
-	return local, nil
+	return e, err
 }
 
 func dispatch(ctx context.Context, dir string, o Options, runtimeType string) (Outcome, error) {

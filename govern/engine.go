@@ -59,6 +59,11 @@ type Engine interface {
 	Rerun(ctx context.Context, o RerunOptions) (Rerun, error)
 	// RunDue starts the runs that the schedules of agentxchain.json say, one after another, and continues one that was cut off.
 	RunDue(ctx context.Context, o ScheduleOptions) ([]Scheduled, error)
+	// Sync brings this clone and the remote to the same record, in a project with "record": "branch". The methods that write do so by
+	// themselves.
+	Sync(ctx context.Context, o SyncOptions) (Synced, error)
+	// Import continues with the files of another copy of the record, such as an export's.
+	Import(ctx context.Context, o ImportOptions) (Imported, error)
 	// Notify tells the webhooks of agentxchain.json what is due: attempts that failed before, and reminders of approvals.
 	Notify(ctx context.Context) (Notified, error)
 	// SetTemplate changes the project's template and records the change.

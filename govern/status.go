@@ -37,6 +37,7 @@ type Status struct {
 	Warnings    []string                 `json:"warnings,omitempty"`    // about the configuration
 	Notes       []string                 `json:"notes,omitempty"`       // left by another program: a state, a worker, intents
 	Permissions protocol.Ordered[string] `json:"permissions,omitzero"`  // how an agent's permission requests are answered, by role
+	Share       *Share                   `json:"share,omitempty"`       // with "record": "branch"
 	NotTrusted  string                   `json:"not_trusted,omitempty"` // why nothing of the project may run
 	StartedAt   protocol.Time            `json:"started_at"`
 	CompletedAt protocol.Time            `json:"completed_at"`

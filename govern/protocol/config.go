@@ -31,11 +31,20 @@ type Config struct {
 	RunLoop                  *RunLoop            `json:"run_loop,omitempty"`
 	MissionPlanner           json.RawMessage     `json:"mission_planner,omitempty"`
 	Workspace                string              `json:"workspace,omitempty"`
+	Record                   string              `json:"record,omitempty"`
+	RecordRemote             string              `json:"record_remote,omitempty"`
+	RecordRefs               string              `json:"record_refs,omitempty"`
 	Adapters                 Ordered[Adapter]    `json:"adapters,omitzero"`
 	IntentCoverageMode       string              `json:"intent_coverage_mode,omitempty"`
 	GateSemanticCoverageMode string              `json:"gate_semantic_coverage_mode,omitempty"`
 	Extra                    Extra               `json:"-"`
 }
+
+// Where a record is.
+const (
+	RecordLocal  = "local"
+	RecordBranch = "branch"
+)
 
 // ConfigSchemaVersion reads "1.0" and the number 4, which are equivalent.
 type ConfigSchemaVersion string

@@ -20,6 +20,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/govern/setup"
 	"github.com/drawbar/drawbar/internal/cli/govern/status"
 	"github.com/drawbar/drawbar/internal/cli/govern/submit"
+	"github.com/drawbar/drawbar/internal/cli/govern/sync"
 	"github.com/drawbar/drawbar/internal/cli/govern/turn"
 )
 
@@ -41,7 +42,7 @@ func New(app *cli.App) *cobra.Command {
 	}}
 	replay.AddCommand(turn.NewReplay(app))
 	cmd.AddCommand(replay)
-	cmd.AddCommand(approve.New(app), approve.NewDecline(app), proposal.New(app), submit.New(app), notify.New(app), schedule.New(app), conformance.New(app))
+	cmd.AddCommand(approve.New(app), approve.NewDecline(app), proposal.New(app), submit.New(app), sync.New(app), notify.New(app), schedule.New(app), conformance.New(app))
 	for _, c := range cmd.Commands() {
 		switch c.Name() {
 		case "verify":

@@ -125,6 +125,17 @@ type Export struct {
 	contents map[string][]byte // of the files
 }
 
+// Record returns the files of the record in the export, by path.
+func (e *Export) Record() map[string][]byte {
+	files := map[string][]byte{}
+	for name, content := range e.contents {
+		if ledger.Copied(name) {
+			files[name] = content
+		}
+	}
+	return files
+}
+
 // ExportReport is the result of Check.
 type ExportReport struct {
 	Overall       string         `json:"overall"` // pass or fail

@@ -16,11 +16,15 @@ type Report struct {
 // Verify compares a project's record with its chain, its repository, and the proposals and reviews of its turns. OK says
 // that none is broken.
 func Verify(ctx context.Context, root string) (Report, error) {
-	var r Report
 	w, err := workspace.Open(ctx, root)
 	if err != nil {
-		return r, err
+		return Report{}, err
 	}
+	return VerifyAt(ctx, w, root)
+}
+
+// VerifyAt is Verify of the record in a folder, against a repository that may be elsewhere.
+func VerifyAt(ctx context.Context, w *workspace.Workspace, root string) (r Report, err error) {
 	v, err := ledger.Read(root)
 	var h History
 	if err == nil {

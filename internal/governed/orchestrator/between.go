@@ -56,7 +56,46 @@ func (t *transaction) takeUp(ctx context.Context, turn *protocol.Turn) error {
 			in.Baseline = between(turn.Baseline, &left, &now)
 		}
 	}
+	if turn.Baseline != nil && t.e.elsewhere(turn) {
+		now, err := t.work.Baseline(ctx)
+		if err != nil {
+			return err
+		}
+		in.Baseline = &now // a worker begins again with what it finds
+		if t.byPerson(turn) {
+			in.Baseline = turn.Baseline
+		}
+	}
 	return t.do(in)
+}
+
+func (t *transaction) byPerson(turn *protocol.Turn) bool {
+	_, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole)
+	return rt.Type == protocol.RuntimeManual
+}
+
+// fromElsewhere adapts a person's turn that another clone began: files that were changed there already, and are not here, do not count.
+func (t *transaction) fromElsewhere(ctx context.Context) error {
+	for id, turn := range t.state().ActiveTurns.All() {
+		if turn.Baseline == nil || turn.Baseline.DirtySnapshot.Len() == 0 || !t.e.elsewhere(turn) || !t.byPerson(turn) {
+			continue
+		}
+		now, err := t.work.Baseline(ctx)
+		if err != nil {
+			return err
+		}
+		b := *turn.Baseline
+		b.DirtySnapshot = b.DirtySnapshot.Clone()
+		for _, p := range turn.Baseline.DirtySnapshot.Keys() {
+			if !now.DirtySnapshot.Has(p) {
+				b.DirtySnapshot.Delete(p)
+			}
+		}
+		own := *turn
+		own.Baseline = &b
+		t.run.State.ActiveTurns.Set(id, &own)
+	}
+	return nil
 }
 
 // between returns the baseline, refreshed for files that changed after the attempt although the attempt had not touched

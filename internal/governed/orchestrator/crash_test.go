@@ -32,7 +32,9 @@ func crashingEngine(*worker) {
 			select {}
 		}
 	}})
-	if err == nil {
+	if err == nil && os.Getenv("DRAWBAR_TEST_SYNC") != "" {
+		_, err = Shared{e}.Sync(context.Background(), govern.SyncOptions{})
+	} else if err == nil {
 		_, err = e.Step(context.Background(), govern.StepOptions{})
 	}
 	if err != nil {

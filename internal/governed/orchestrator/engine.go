@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,8 @@ type Options struct {
 	// Trust returns nil if the user has trusted all programs that items would run, else the error to end with; it
 	// starts and asks nothing. A nil Trust refuses every item.
 	Trust func(root string, items []trust.Item) error
+	// Clone names this copy of the repository; nil derives a name from its path. Nothing that an agent writes may decide it.
+	Clone func(root string) (string, error)
 	// LockWait is how long a command waits for another that writes the record; 0 is 5 s.
 	LockWait time.Duration
 	// Crash is called at every step of a transaction. Tests end the process in it.
@@ -39,13 +42,23 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Local is the engine that runs turns in this process. It is safe for concurrent use.
+// Local runs turns in this process, on the record of this machine. It is safe for concurrent use.
 type Local struct {
 	root    string
 	o       Options
 	history ledger.HistoryReader
 	floor   atomic.Int64 // time of the last transaction that was read, in milliseconds
 	work    atomic.Pointer[workspace.Workspace]
+	name    func() (string, error) // of this clone
+}
+
+// clone is the name of this clone; empty if it has none, and then no turn counts as begun elsewhere.
+func (e *Local) clone() string {
+	name, err := e.name()
+	if err != nil {
+		e.warn(err.Error())
+	}
+	return name
 }
 
 // workspace returns the project's files and their repository, which are searched again if they have moved.
@@ -59,8 +72,6 @@ func (e *Local) workspace(ctx context.Context) (*workspace.Workspace, error) {
 	}
 	return w, err
 }
-
-var _ govern.Engine = (*Local)(nil)
 
 // Open creates an engine for the project at root. It reads nothing yet.
 func Open(root string, o Options) (*Local, error) {
@@ -77,13 +88,17 @@ func Open(root string, o Options) (*Local, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Clone == nil {
+		o.Clone = func(root string) (string, error) { return root, nil }
+	}
+	name := sync.OnceValues(func() (string, error) { return o.Clone(abs) })
 	if o.Owner == "" {
 		o.Owner = "drawbar govern"
 	}
 	if o.LockWait == 0 {
 		o.LockWait = 5 * time.Second
 	}
-	return &Local{root: abs, o: o}, nil
+	return &Local{root: abs, o: o, name: name}, nil
 }
 
 // trusted refuses items that the user has not trusted.

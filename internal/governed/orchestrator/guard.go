@@ -55,6 +55,15 @@ func (e *Local) outside(st *protocol.State) error {
 		WithHint("write the result to %s; a person runs this command in their own shell", protocol.StagedFile(id))
 }
 
+// cloneRule names the clone among the rules of a turn: in another clone, git's settings are those of another machine.
+const cloneRule = "clone"
+
+// elsewhere reports whether another clone dispatched a turn last.
+func (e *Local) elsewhere(turn *protocol.Turn) bool {
+	id := turn.RuleFiles.At(cloneRule)
+	return id != "" && id != e.clone()
+}
+
 // rules returns the rules of a turn whose files are in dir: those of its project, and git's configuration of the
 // repository.
 func (t *transaction) rules(ctx context.Context, dir string) (protocol.Ordered[string], error) {
@@ -68,6 +77,9 @@ func (t *transaction) rules(ctx context.Context, dir string) (protocol.Ordered[s
 	}
 	for name, digest := range repo.All() {
 		all.Set(name, digest)
+	}
+	if t.run.Config.Record == protocol.RecordBranch {
+		all.Set(cloneRule, t.e.clone())
 	}
 	return all, nil
 }
@@ -98,8 +110,11 @@ func (t *transaction) breachOf(ctx context.Context, turn *protocol.Turn) (b brea
 	if err != nil {
 		return b, err
 	}
-	b.rules = slices.DeleteFunc(project.RuleChanges(turn.RuleFiles, now), workspace.Binds)
-	if t.work.Kind() != workspace.Git {
+	then := turn.RuleFiles.Clone()
+	then.Delete(cloneRule)
+	now.Delete(cloneRule)
+	b.rules = slices.DeleteFunc(project.RuleChanges(then, now), workspace.Binds)
+	if t.work.Kind() != workspace.Git || t.e.elsewhere(turn) {
 		return b, nil // moved is more precise than a list of missing files
 	}
 	for _, r := range workspace.Rebounds(turn.RuleFiles, now) {

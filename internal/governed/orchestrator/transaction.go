@@ -21,6 +21,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/drawbar/drawbar/internal/governed/prompt"
+	"github.com/drawbar/drawbar/internal/governed/team"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
@@ -44,6 +45,7 @@ type transaction struct {
 	telling string   // digest of the git settings that a block reports
 
 	committed bool // something
+	assigned  bool // a turn
 
 	adopted bool // another program wrote the state
 
@@ -70,11 +72,7 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 	if err != nil {
 		return err
 	}
-	l, err := ledger.Open(ctx, e.root, ledger.Options{
-		Owner: cmp.Or(e.o.Owner, doing), Wait: e.o.LockWait, Crash: e.o.Crash, AdoptState: adopt, NoForeign: anyLeased(e.root),
-		Foreign:         func(sealed, now *protocol.State) error { return foreign(p.Config, sealed, now, adopt) },
-		ApplyCheckpoint: func(ctx context.Context, cp ledger.Checkpoint) error { return applyCheckpoint(ctx, work, cp) },
-	})
+	l, err := e.open(ctx, doing, adopt, p, work)
 	if err != nil {
 		return err
 	}
@@ -83,9 +81,13 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 		err = errors.Join(err, l.Close())
 		if t != nil && t.committed {
 			e.tellWebhooks(ctx, p)
+			e.publish(ctx, t.assigned)
 		}
 	}()
 	if t, err = e.opened(p, l, work); err != nil {
+		return err
+	}
+	if err := t.fromElsewhere(ctx); err != nil {
 		return err
 	}
 	if err := t.humanQueue(""); err != nil {
@@ -109,6 +111,15 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 		}
 	}
 	return fn(t)
+}
+
+// open opens the record for writing.
+func (e *Local) open(ctx context.Context, doing string, adopt bool, p *project.Project, work *workspace.Workspace) (*ledger.Ledger, error) {
+	return ledger.Open(ctx, e.root, ledger.Options{
+		Owner: cmp.Or(e.o.Owner, doing), Wait: e.o.LockWait, Crash: e.o.Crash, AdoptState: adopt, NoForeign: anyLeased(e.root),
+		Foreign:         func(sealed, now *protocol.State) error { return foreign(p.Config, sealed, now, adopt) },
+		ApplyCheckpoint: func(ctx context.Context, cp ledger.Checkpoint) error { return applyCheckpoint(ctx, work, cp) },
+	})
 }
 
 // opened is the transaction of an opened record: the current run, and the repairs to report.
@@ -236,6 +247,12 @@ func (t *transaction) commit(ctx context.Context, kind commitKind, turn string, 
 	if err := t.follow(); err != nil {
 		return "", err
 	}
+	if h := team.From(ctx); h != nil {
+		if err := h.Fence(ctx, kind != commitAssign && kind != commitInterrupted); err != nil {
+			return "", err
+		}
+	}
+	t.assigned = t.assigned || kind == commitAssign
 	now := t.e.now()
 	tx := ledger.Tx{Kind: string(kind), TurnID: turn, Now: now.Time, Files: map[string][]byte{}}
 	maps.Copy(tx.Files, t.rewritten)

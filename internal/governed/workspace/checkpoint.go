@@ -112,6 +112,9 @@ type head struct {
 }
 
 func (w *Workspace) head(ctx context.Context) (head, error) {
+	if w.pinned != "" {
+		return head{w.pinned, "HEAD"}, nil
+	}
 	// Two small files answer the usual case; git handles the others.
 	if data, err := readPlain(filepath.Join(w.gitDir, "HEAD")); err == nil {
 		ref, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: ")

@@ -38,6 +38,7 @@ type Workspace struct {
 	mark    string   // the .git entry that was found
 	// filters are the allowed content filters, as they were configured at that time; nil: none.
 	filters map[string]string
+	pinned  string // counts as HEAD's commit, if it is set
 	known   *knownSettings
 	index   *knownIndex
 }

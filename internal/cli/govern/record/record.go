@@ -1,5 +1,5 @@
 // Package record holds the commands that read the record of governed runs: history, turn show and diff, diff,
-// decisions, objections, events, gates, verify, report, audit, export. They take no lock.
+// decisions, objections, events, gates, verify, report, audit, export, which take no lock, and import.
 package record
 
 import (
@@ -18,7 +18,7 @@ import (
 
 // New returns the commands.
 func New(app *cli.App) []*cobra.Command {
-	return []*cobra.Command{history(app), turn(app), diff(app), decisions(app), objections(app), events(app), gates(app), verify(app), report(app), auditRun(app), export(app)}
+	return []*cobra.Command{history(app), turn(app), diff(app), decisions(app), objections(app), events(app), gates(app), verify(app), report(app), auditRun(app), export(app), importRecord(app)}
 }
 
 // read opens the record of the command's project.

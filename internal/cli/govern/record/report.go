@@ -85,7 +85,7 @@ func auditRun(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			held, err := verified(cmd.Context(), root)
+			held, err := verified(cmd.Context(), root, "")
 			if err != nil {
 				return err
 			}

@@ -4,13 +4,17 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/audit"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/team"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
 	"github.com/spf13/cobra"
 )
 
@@ -21,32 +25,69 @@ type verification struct {
 }
 
 func verify(app *cli.App) *cobra.Command {
+	var from string
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Check the record against its hash chain and its commits",
+		Use: "verify [EXPORT]", Short: "Check the record against its hash chain and its commits",
 		Long: "Check every line of the record, the archived turns, the session, TALK.md and the hook audit against the hash chain " +
 			"beside them, the\nchain against the heads that checkpoint commits name, and the accepted turns against the commits " +
 			"below HEAD, in both directions.\nEvery mismatch is listed with a command to type. A rebase, a squash, or another record " +
-			"in the same history is reported but is\nnot an error. This takes no lock and changes nothing.",
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+			"in the same history is reported but is\nnot an error. This takes no lock and changes nothing.\n\nWith EXPORT, check an export instead (see verify export); with --from, the record that a team has pushed, and the commits that " +
+			"it came with.",
+		Example: "  drawbar govern verify\n  git fetch origin 'refs/drawbar/*:refs/drawbar/*' && drawbar govern verify --from refs/drawbar/runs/RUN",
+		Args:    cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && from != "" {
+				return cli.Usage("name one record: the export %s, or --from %s", args[0], from).WithHint("%s --from %s", cmd.CommandPath(), from)
+			}
+			if len(args) > 0 {
+				return answerExport(cmd.Context(), app, args[0])
+			}
 			root, err := view.Root(app)
 			if err != nil {
 				return err
 			}
-			out, err := verified(cmd.Context(), root)
+			out, err := verified(cmd.Context(), root, from)
 			if err != nil {
 				return err
 			}
 			return answerVerified(app, out, out, func() { printVerification(app, out) })
 		},
 	}
+	cmd.Flags().StringVar(&from, "from", "", "ref, commit or run of a record that several clones carry")
 	cmd.AddCommand(verifyExport(app), verifyDiff(app))
 	return cmd
 }
 
-func verified(ctx context.Context, root string) (out verification, err error) {
+// verified verifies the record of a project, or the one that a commit of its repository has.
+func verified(ctx context.Context, root, from string) (out verification, err error) {
+	if from != "" {
+		return verifiedFrom(ctx, root, from)
+	}
 	if out.Report, err = audit.Verify(ctx, root); err == nil && out.OK {
 		out.Order, err = order(root)
+	}
+	return out, err
+}
+
+func verifiedFrom(ctx context.Context, root, from string) (out verification, err error) {
+	w, err := workspace.Open(ctx, root)
+	if err != nil {
+		return out, err
+	}
+	if w.Kind() != workspace.Git {
+		return out, execution.Errorf(execution.CodeConfig, "%s is not a git repository", root).WithHint("drawbar govern verify")
+	}
+	dir, err := os.MkdirTemp("", "drawbar-record-")
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // the system's temporary folder
+	code, err := team.Checkout(ctx, w, from, dir)
+	if err != nil {
+		return out, err
+	}
+	if out.Report, err = audit.VerifyAt(ctx, w.At(code), dir); err == nil && out.OK {
+		out.Order, err = order(dir)
 	}
 	return out, err
 }

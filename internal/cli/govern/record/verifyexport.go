@@ -67,21 +67,25 @@ func verifyExport(app *cli.App) *cobra.Command {
 			if len(args) > 0 {
 				in = args[0]
 			}
-			_, rep, err := checked(cmd.Context(), app, in)
-			if err != nil {
-				return err
-			}
-			why := ""
-			if !rep.OK() {
-				why = rep.Errors[0]
-			}
-			return failing(app, rep.OK(), why, rep, func() { printExport(app, rep) })
+			return answerExport(cmd.Context(), app, in)
 		},
 	}
 	cmd.Flags().StringVar(&in, "input", "-", "export to check, or - for standard input")
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
 	_, _ = cmd.Flags().MarkHidden("input"), cmd.Flags().MarkHidden("format") // the flags exist
 	return cmd
+}
+
+func answerExport(ctx context.Context, app *cli.App, in string) error {
+	_, rep, err := checked(ctx, app, in)
+	if err != nil {
+		return err
+	}
+	why := ""
+	if !rep.OK() {
+		why = rep.Errors[0]
+	}
+	return failing(app, rep.OK(), why, rep, func() { printExport(app, rep) })
 }
 
 func printExport(app *cli.App, rep audit.ExportReport) {

@@ -56,6 +56,9 @@ func print(app *cli.App, s govern.Status, now time.Time) {
 	if s.Holder != nil {
 		field("lock", "%s (process %d) has been writing the record since %s", s.Holder.Owner, s.Holder.PID, s.Holder.Since.Local().Format(time.TimeOnly))
 	}
+	if s.Share != nil {
+		team(*s.Share, field, now)
+	}
 	if s.Unfinished != "" {
 		field("", "the transaction %s was interrupted; the next command finishes it", s.Unfinished)
 	}
@@ -69,6 +72,21 @@ func print(app *cli.App, s govern.Status, now time.Time) {
 		field("trust", "not trusted: nothing in this project runs; review it: drawbar trust %s", s.Root)
 	}
 	field("next", "%s", s.Next)
+}
+
+// team prints where the record is that several clones carry, as this one knows it.
+func team(s govern.Share, field func(name, format string, args ...any), now time.Time) {
+	switch {
+	case s.Commit == "":
+		field("record", "%s does not have it yet: drawbar govern sync", s.Remote)
+	case s.Unpushed:
+		field("record", "%s does not have all of it: drawbar govern sync", s.Remote)
+	default:
+		field("record", "as on %s when this clone last looked: drawbar govern sync", s.Remote)
+	}
+	if s.Lease != nil {
+		field("held", "%s", view.Lease(s, now))
+	}
 }
 
 // progress prints the run, its phase and its gates.
