@@ -7,6 +7,9 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
+// SuggestReassign suggests that a conflicted turn begins again.
+const SuggestReassign = "reject_and_reassign"
+
 // maxConflicts is the number of conflicts of a turn after which a person has to resolve them.
 const maxConflicts = 3
 
@@ -56,7 +59,7 @@ func detectConflict(run Run, t *protocol.Turn, files []string) (c *protocol.Conf
 // rate fills in which share of the turn is in conflict and what to do about it.
 func rate(c *protocol.Conflict, files int) {
 	c.OverlapRatio = float64(len(c.ConflictingFiles)) / float64(max(files, len(c.ConflictingFiles), 1))
-	c.SuggestedResolution = "reject_and_reassign"
+	c.SuggestedResolution = SuggestReassign
 	if c.OverlapRatio >= 0.5 {
 		c.SuggestedResolution = ResolutionHumanMerge
 	}

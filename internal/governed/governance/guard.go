@@ -58,6 +58,9 @@ func guardRole(run Run, role string) *Refused {
 	return nil
 }
 
+// Parallel reports whether the current phase lets several turns be active at once.
+func Parallel(run Run) bool { return concurrency(run) > 1 }
+
 // concurrency is how many turns may be active at once in the current phase: 1 to 4.
 func concurrency(run Run) int {
 	p, _ := run.Config.Phase(run.State.Phase)

@@ -1,6 +1,10 @@
 package governance
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/drawbar/drawbar/govern/protocol"
+)
 
 // NextRole is the role of the next turn, and why: a review of delegations, a delegation, what the last turn proposed,
 // or the entry role of the phase. It is empty if no role is declared.
@@ -19,6 +23,37 @@ func NextRole(run Run) (role, why string) {
 		return *st.NextRecommendedRole, "was proposed by the last turn"
 	}
 	return fallbackRole(run), "enters the phase " + st.Phase
+}
+
+// Slot is the role of another turn beside the active ones; empty if there is none: no turn is active, all places of the phase are taken,
+// a request waits for the active turns to end, or the roles that are left are for people.
+func Slot(run Run) string {
+	st := &run.State
+	if st.ActiveTurns.Len() == 0 || st.QueuedTransition != nil || st.QueuedCompletion != nil {
+		return ""
+	}
+	p, _ := run.Config.Phase(st.Phase)
+	roles := append([]string{value(st.NextRecommendedRole, ""), p.EntryRole}, p.AllowedNextRoles...)
+	if d := nextDelegation(st); d != nil {
+		roles = append([]string{d.ToRole}, roles...)
+	}
+	for _, role := range roles {
+		if !legalIn(run, st.Phase, role) || len(Guards(run, role)) > 0 {
+			continue
+		}
+		if _, rt, _ := run.Config.RuntimeOf(role); rt.Type != protocol.RuntimeManual {
+			return role
+		}
+	}
+	return ""
+}
+
+// ActiveRoles are the roles of the active turns, in their order.
+func ActiveRoles(run Run) (all []string) {
+	for _, t := range run.State.ActiveTurns.All() {
+		all = append(all, t.AssignedRole)
+	}
+	return all
 }
 
 // fallbackRole is the entry role of the phase, or the first role.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -35,8 +36,15 @@ func Copied(name string) bool {
 	return slices.Contains(copiedFiles(), name) || slices.ContainsFunc(copiedFolders(), func(dir string) bool { return strings.HasPrefix(name, dir+"/") })
 }
 
+// File is a file of the record.
+type File struct {
+	Name string
+	Info fs.FileInfo
+	Read func() ([]byte, error)
+}
+
 // Files calls visit for every file of a copy of the record, in order, while no command changes it.
-func Files(ctx context.Context, root string, visit func(name string, content []byte) error) error {
+func Files(ctx context.Context, root string, visit func(File) error) error {
 	d, err := openDisk(root, nil)
 	if err != nil {
 		return err
@@ -57,37 +65,48 @@ func Files(ctx context.Context, root string, visit func(name string, content []b
 	if v.Pending != "" {
 		return execution.Errorf(execution.CodeInvalidStateTransition, "a command was interrupted while it wrote the record of %s", root).WithHint("drawbar govern resume")
 	}
-	names, err := d.copied()
-	for _, name := range names {
-		if err == nil {
-			var content []byte
-			if content, err = d.read(name); content != nil && err == nil && (len(content) > 0 || !slices.Contains(chained(), name)) {
-				err = visit(name, content)
-			}
+	all, err := d.copied()
+	for _, f := range all {
+		if err != nil {
+			break
+		}
+		if f.Info.Size() > 0 || !slices.Contains(chained(), f.Name) { // else as if it were not there
+			err = visit(f)
 		}
 	}
 	return err
 }
 
 // copied lists the files of a copy, sorted.
-func (d *disk) copied() ([]string, error) {
-	var names []string
+func (d *disk) copied() ([]File, error) {
+	var all []File
+	add := func(name string, info fs.FileInfo) {
+		all = append(all, File{name, info, func() ([]byte, error) { return d.read(name) }})
+	}
 	for _, name := range copiedFiles() {
 		_, there, err := d.stat(name)
 		if err != nil {
 			return nil, err
 		}
-		if there {
-			names = append(names, name)
+		if info, err := d.root.Lstat(name); there && err == nil {
+			add(name, info)
 		}
 	}
 	for _, dir := range copiedFolders() {
-		err := fs.WalkDir(d.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
+		// Names and dates only, and through no link: opening thousands of files below the root one by one takes a second.
+		err := filepath.WalkDir(d.at(dir), func(path string, e fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
-			if err == nil && e.Type().IsRegular() {
-				names = append(names, name)
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			info, err := e.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if rel, no := filepath.Rel(d.root.Name(), path); err == nil && no == nil {
+				add(filepath.ToSlash(rel), info)
 			}
 			return err
 		})
@@ -95,8 +114,8 @@ func (d *disk) copied() ([]string, error) {
 			return nil, failed("read", d.at(dir), err)
 		}
 	}
-	slices.Sort(names)
-	return names, nil
+	slices.SortFunc(all, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
 }
 
 // Copy is a copy of the record.
@@ -199,7 +218,8 @@ func (l *Ledger) gone(c Copy) ([]string, error) {
 		}
 	}
 	var gone []string
-	for _, name := range there {
+	for _, f := range there {
+		name := f.Name
 		if in[name] {
 			continue
 		}

@@ -59,14 +59,15 @@ type Break struct {
 
 // verifier walks the chain and compares it with the files.
 type verifier struct {
-	v      *View
-	report *Report
-	files  map[string]*covered
-	prev   string
-	seq    int64
-	state  string // digest of state.json, from the last entry about it
-	whole  map[string]string
-	places map[string]int64 // the wanted heads, with the index of the entry where each was found; -1 before
+	v        *View
+	report   *Report
+	files    map[string]*covered
+	verified int64 // entries whose archived files were verified before
+	prev     string
+	seq      int64
+	state    string // digest of state.json, from the last entry about it
+	whole    map[string]string
+	places   map[string]int64 // the wanted heads, with the index of the entry where each was found; -1 before
 }
 
 // covered is a file and how much of it was covered so far.
@@ -79,6 +80,11 @@ type covered struct {
 // Verify checks the record against its hash chain and names the first broken line. heads are the chain heads that
 // checkpoints name, newest first: a chain that was rewritten or truncated does not contain them. It takes no lock.
 func Verify(ctx context.Context, root string, heads []string) (Report, error) {
+	return VerifyGrown(ctx, root, heads, 0)
+}
+
+// VerifyGrown is Verify of a record whose first entries were verified before: the archived files of those are not looked at.
+func VerifyGrown(ctx context.Context, root string, heads []string, verified int64) (Report, error) {
 	d, err := openDisk(root, nil)
 	if err != nil {
 		return Report{}, err
@@ -89,7 +95,7 @@ func Verify(ctx context.Context, root string, heads []string) (Report, error) {
 		if err != nil {
 			return Report{}, err
 		}
-		rep, err := verify(ctx, view, heads)
+		rep, err := verify(ctx, view, heads, verified)
 		if err != nil || rep.OK || try > 20 {
 			return rep, err
 		}
@@ -101,9 +107,9 @@ func Verify(ctx context.Context, root string, heads []string) (Report, error) {
 	}
 }
 
-func verify(ctx context.Context, view *View, heads []string) (Report, error) {
+func verify(ctx context.Context, view *View, heads []string, verified int64) (Report, error) {
 	rep := Report{Pending: view.Pending, Heads: len(heads)}
-	c := &verifier{v: view, report: &rep, files: map[string]*covered{}, whole: map[string]string{}, places: map[string]int64{}}
+	c := &verifier{v: view, report: &rep, verified: verified, files: map[string]*covered{}, whole: map[string]string{}, places: map[string]int64{}}
 	defer c.close()
 	err := c.walk(ctx, heads)
 	for _, file := range chained() {
@@ -235,6 +241,9 @@ func (c *verifier) check(e entry, chain *lineReader) error {
 		c.state = e.SHA256
 		return nil
 	case entryArchive:
+		if e.Seq < c.verified {
+			return nil
+		}
 		return c.archive(e)
 	}
 	p := chainPath(e.File)

@@ -19,6 +19,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
 // job is a turn that is ready to run, with the lease that excludes other processes.
@@ -34,8 +35,8 @@ type job struct {
 // repeat says that the same turn runs again, after wait.
 type repeat struct{ after time.Duration }
 
-// begin prepares a turn: the active one, or the next. If there is nothing to run, it returns the report instead.
-func (e *Local) begin(ctx context.Context, o govern.StepOptions) (j *job, rep *govern.Report, again *repeat, err error) {
+// begin prepares a turn: the active one, or the next; beside asks for another one. If there is nothing to run, it returns the report instead.
+func (e *Local) begin(ctx context.Context, o govern.StepOptions, beside bool) (j *job, rep *govern.Report, again *repeat, err error) {
 	if err := e.mayStart(); err != nil {
 		return nil, nil, nil, err
 	}
@@ -54,9 +55,11 @@ func (e *Local) begin(ctx context.Context, o govern.StepOptions) (j *job, rep *g
 		if rep, err = t.overdue(ctx); rep != nil || err != nil {
 			return err
 		}
-		turn, err := t.choose(o)
-		if err != nil {
-			return err
+		turn := ""
+		if !beside {
+			if turn, err = t.choose(o); err != nil {
+				return err
+			}
 		}
 		if turn != "" && o.Intent != "" {
 			return execution.Errorf(execution.CodeInvalidStateTransition, "turn %s is active: an intent needs its own turn", turn).
@@ -261,6 +264,14 @@ func (t *transaction) choose(o govern.StepOptions) (string, error) {
 		}
 		return o.Turn, nil
 	}
+	if o.Role != "" && governance.Parallel(t.run) {
+		for id, turn := range active.All() {
+			if turn.AssignedRole == o.Role {
+				return id, nil
+			}
+		}
+		return "", nil
+	}
 	switch active.Len() {
 	case 0:
 		return "", nil
@@ -276,6 +287,11 @@ func (t *transaction) choose(o govern.StepOptions) (string, error) {
 		WithHint("choose one: drawbar govern step --turn %s", active.Keys()[0])
 }
 
+// parallel reports whether turns work beside each other: then each has a worktree, or nobody could tell whose a change is.
+func (t *transaction) parallel() bool {
+	return governance.Parallel(t.run) && t.work.Kind() == workspace.Git
+}
+
 // assign prepares a new turn.
 func (t *transaction) assign(ctx context.Context, o govern.StepOptions) (*job, *govern.Report, error) {
 	role, why := o.Role, "was requested"
@@ -285,11 +301,14 @@ func (t *transaction) assign(ctx context.Context, o govern.StepOptions) (*job, *
 	if stand := governance.Guards(t.run, role); len(stand) > 0 {
 		return nil, nil, refusal(stand[0])
 	}
+	if beside := governance.ActiveRoles(t.run); len(beside) > 0 {
+		why = "works beside " + strings.Join(beside, ", ")
+	}
 	var err error
 	id := newID("turn")
 	in, now := governance.AssignTurn{Role: role, TurnID: id}, t.e.now()
 	dir := t.e.root
-	if _, rt, _ := t.run.Config.RuntimeOf(role); t.run.Config.Workspace == "worktree" && !protocol.Remote(rt.Type) {
+	if _, rt, _ := t.run.Config.RuntimeOf(role); (t.run.Config.Workspace == "worktree" || t.parallel()) && !protocol.Remote(rt.Type) {
 		if dir, in.Baseline, err = t.work.Worktree(ctx, id); err != nil {
 			return nil, nil, err
 		}

@@ -98,7 +98,7 @@ func (e *Local) Reject(ctx context.Context, o govern.RejectOptions) (rep govern.
 			in.Reason = cmp.Or(o.Reason, "rejected by the operator") // the record says what is wrong with it
 		}
 		if o.Reassign {
-			base, err := t.work.Baseline(ctx)
+			base, err := t.afresh(ctx, turn)
 			if err != nil {
 				return err
 			}
@@ -122,6 +122,17 @@ func (e *Local) Reject(ctx context.Context, o govern.RejectOptions) (rep govern.
 		return nil
 	})
 	return rep, err
+}
+
+// afresh is the baseline of a turn that begins again on top of what was accepted meanwhile. A worktree is made anew.
+func (t *transaction) afresh(ctx context.Context, turn *protocol.Turn) (base protocol.Baseline, err error) {
+	if turn.Worktree == "" {
+		return t.work.Baseline(ctx)
+	}
+	if err = t.work.Drop(ctx, turn.TurnID); err == nil {
+		_, base, err = t.work.Worktree(ctx, turn.TurnID)
+	}
+	return base, err
 }
 
 // Reissue replaces a turn by a new one of the same role, with a fresh baseline.
@@ -279,7 +290,7 @@ func (e *Local) Assign(ctx context.Context, o govern.StepOptions) (govern.Report
 
 // prepare makes a turn ready without running it.
 func (e *Local) prepare(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
-	j, rep, _, err := e.begin(ctx, o)
+	j, rep, _, err := e.begin(ctx, o, false)
 	if err != nil || rep != nil {
 		return orEmpty(rep), err
 	}

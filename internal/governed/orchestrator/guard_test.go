@@ -329,7 +329,7 @@ func TestADeadProcessTellsNobody(t *testing.T) {
 	orphan := func(t *testing.T) (*world, string) {
 		p := newProject(t, one(runtimeOf("attack", "true"), ""))
 		e := p.engine()
-		j, rep, _, err := e.begin(t.Context(), govern.StepOptions{})
+		j, rep, _, err := e.begin(t.Context(), govern.StepOptions{}, false)
 		if err != nil || rep != nil {
 			t.Fatalf("%+v, %v", rep, err)
 		}

@@ -2,7 +2,9 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -13,48 +15,178 @@ import (
 
 const defaultMaxTurns = 50
 
-// Run runs turns until a person is needed, a limit is reached, or the run ends.
+// Run runs turns until a person is needed, a limit is reached, or the run ends. Where the phase allows it, turns run beside each other.
 func (e *Local) Run(ctx context.Context, o govern.RunOptions) (govern.RunReport, error) {
 	if o.DryRun {
 		return e.plan()
 	}
-	limit := o.MaxTurns
-	if limit <= 0 {
-		limit = e.maxTurns()
+	r := &running{e: e, o: o, limit: o.MaxTurns, out: govern.RunReport{Turns: []govern.Report{}}, ends: make(chan ending)}
+	if r.limit <= 0 {
+		r.limit = e.maxTurns()
 	}
-	out := govern.RunReport{Turns: []govern.Report{}}
-	resume := o.Resume
+	first := govern.StepOptions{Resume: o.Resume, Role: o.Role}
 	for {
-		if stop := e.gateStop(ctx, &out, o); stop != "" {
-			out.Stop = stop
-			return out, nil
+		if r.out.Stop = e.gateStop(ctx, &r.out, o); r.out.Stop == "" && len(r.out.Turns) >= r.limit {
+			r.out.Stop = govern.StopMaxTurns
 		}
-		if len(out.Turns) >= limit {
-			out.Stop = govern.StopMaxTurns
-			return out, nil
+		if r.out.Stop != "" {
+			return r.out, nil
 		}
-		rep, err := e.Step(ctx, govern.StepOptions{Resume: resume, Role: o.Role, Timeout: o.Timeout, NoWait: true, Verbose: o.Verbose})
-		if err != nil {
-			return out, err
+		if left := r.left(); left != "" {
+			first.Turn, first.Role = left, ""
 		}
-		resume, o.Role = false, ""
-		out.Last = rep
-		if rep.TurnID != "" {
-			out.Turns = append(out.Turns, rep)
-			e.note(govern.Notice{Kind: govern.NoticeKind(rep.Outcome), TurnID: rep.TurnID, Role: rep.Role, Text: line(rep)})
+		for next := first; r.start(ctx, next); {
+			if next = r.next(ctx); next == (govern.StepOptions{}) {
+				break
+			}
 		}
-		switch rep.Outcome {
-		case govern.OutcomeAssigned:
-			out.Stop = govern.StopHumanTurn
-			return out, nil
-		case govern.OutcomeInterrupted:
-			out.Stop = govern.StopInterrupted
-			return out, nil
-		case govern.OutcomeBlocked, govern.OutcomeFailed:
-			out.Stop = govern.StopBlocked
-			return out, nil
+		for r.active > 0 {
+			r.end(ctx, <-r.ends)
+			for r.active > 0 { // others go on: a place may have become free
+				if next := r.next(ctx); next == (govern.StepOptions{}) || !r.start(ctx, next) {
+					break
+				}
+			}
+		}
+		if r.err != nil || r.out.Stop != "" {
+			return r.out, r.err
+		}
+		first = govern.StepOptions{}
+	}
+}
+
+// running is a run of many turns, of which several may be active.
+type running struct {
+	e       *Local
+	o       govern.RunOptions
+	limit   int
+	out     govern.RunReport
+	err     error
+	active  int // turns of ours
+	ends    chan ending
+	retries []string // turns in conflict that begin again
+}
+
+// ending is a turn that has ended.
+type ending struct {
+	rep govern.Report
+	err error
+}
+
+// start begins a turn, beside those that are active, and returns when it works. It reports whether it does.
+func (r *running) start(ctx context.Context, s govern.StepOptions) bool {
+	s.Timeout, s.NoWait, s.Verbose = r.o.Timeout, true, r.o.Verbose
+	beside := r.active > 0 && s.Turn == ""
+	begun := make(chan struct{})
+	r.active++
+	go func() {
+		rep, err := r.e.step(ctx, s, beside, sync.OnceFunc(func() { close(begun) }))
+		r.ends <- ending{rep, err}
+	}()
+	select {
+	case <-begun:
+		return true
+	case end := <-r.ends:
+		r.end(ctx, end)
+		return false
+	}
+}
+
+// left is a turn to begin with, if there is a choice: one in conflict, or one of several that a killed process left.
+func (r *running) left() string {
+	if len(r.retries) > 0 {
+		id := r.retries[0]
+		r.retries = r.retries[1:]
+		return id
+	}
+	t, err := r.e.look()
+	if err != nil || t.state().ActiveTurns.Len() < 2 {
+		return ""
+	}
+	return t.idle()
+}
+
+// idle is an active turn that nothing runs and that may go on; empty if there is none.
+func (t *transaction) idle() string {
+	for id, turn := range t.state().ActiveTurns.All() {
+		switch turn.Status {
+		case protocol.TurnFailed, protocol.TurnFailedAcceptance, protocol.TurnConflicted:
+			continue
+		}
+		if leaseHolder(t.e.root, id) == nil && !t.byPerson(turn) {
+			return id
 		}
 	}
+	return ""
+}
+
+// next is what may begin beside the active turns: one that was left, or another role's. Zero: nothing.
+func (r *running) next(ctx context.Context) (s govern.StepOptions) {
+	if r.err != nil || r.out.Stop != "" || ctx.Err() != nil || len(r.out.Turns)+r.active >= r.limit {
+		return s
+	}
+	t, err := r.e.look()
+	if err == nil {
+		t.work, err = r.e.workspace(ctx)
+	}
+	if err != nil || !t.parallel() {
+		return s
+	}
+	if s.Turn = r.left(); s.Turn == "" {
+		s.Role = governance.Slot(t.run)
+	}
+	return s
+}
+
+// end takes the report of a turn that has ended.
+func (r *running) end(ctx context.Context, end ending) {
+	r.active--
+	if end.err != nil {
+		r.err = errors.Join(r.err, end.err)
+		return
+	}
+	rep := end.rep
+	r.out.Last = rep
+	again := (rep.Outcome == govern.OutcomeBlocked || rep.Outcome == govern.OutcomeFailed) && r.again(ctx, rep)
+	if rep.TurnID != "" {
+		if !again { // as an attempt that is repeated
+			r.out.Turns = append(r.out.Turns, rep)
+		}
+		r.e.note(govern.Notice{Kind: govern.NoticeKind(rep.Outcome), TurnID: rep.TurnID, Role: rep.Role, Text: line(rep)})
+	}
+	stop := govern.Stop("")
+	switch rep.Outcome {
+	case govern.OutcomeAssigned:
+		stop = govern.StopHumanTurn
+	case govern.OutcomeInterrupted:
+		stop = govern.StopInterrupted
+	case govern.OutcomeBlocked, govern.OutcomeFailed:
+		if !again {
+			stop = govern.StopBlocked
+		}
+	}
+	if r.out.Stop == "" {
+		r.out.Stop = stop
+	}
+}
+
+// again lets a turn begin again whose files were overtaken by another one's, if that is what the rules suggest.
+func (r *running) again(ctx context.Context, rep govern.Report) bool {
+	t, err := r.e.look()
+	if err != nil {
+		return false
+	}
+	turn := t.state().ActiveTurns.At(rep.TurnID)
+	if turn == nil || turn.Status != protocol.TurnConflicted || turn.ConflictState == nil || t.state().Status != protocol.RunActive ||
+		turn.ConflictState.Error.SuggestedResolution != governance.SuggestReassign {
+		return false
+	}
+	again, err := r.e.Reject(ctx, govern.RejectOptions{Turn: rep.TurnID, Reassign: true, Reason: "another turn has changed the same files"})
+	if err != nil || again.Outcome == govern.OutcomeBlocked {
+		return false
+	}
+	r.retries = append(r.retries, rep.TurnID)
+	return true
 }
 
 // gateStop returns what stops the run between two turns, or nil. With AutoApprove a pending gate passes, unless only a

@@ -14,8 +14,13 @@ import (
 
 // Step runs one turn until it is accepted, is blocked, or has no attempts left.
 func (e *Local) Step(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
+	return e.step(ctx, o, false, func() {})
+}
+
+// step is Step. beside asks for a new turn although others are active; begun is called when the turn is assigned and about to run.
+func (e *Local) step(ctx context.Context, o govern.StepOptions, beside bool, begun func()) (govern.Report, error) {
 	for {
-		j, rep, again, err := e.begin(ctx, o)
+		j, rep, again, err := e.begin(ctx, o, beside)
 		if err != nil {
 			return govern.Report{}, err
 		}
@@ -26,6 +31,7 @@ func (e *Local) Step(ctx context.Context, o govern.StepOptions) (govern.Report, 
 			if o.NoWait && j.dispatch.Runtime.Type == protocol.RuntimeManual {
 				return e.ready(ctx, j)
 			}
+			begun()
 			out, err := e.runTurn(ctx, j)
 			if err != nil {
 				return govern.Report{}, errors.Join(err, j.lease.release())
@@ -37,7 +43,7 @@ func (e *Local) Step(ctx context.Context, o govern.StepOptions) (govern.Report, 
 			}
 			rep = &r
 		}
-		o.Role, o.Turn, o.Resume = "", rep.TurnID, false
+		o.Role, o.Turn, o.Resume, beside = "", rep.TurnID, false, false
 		if err := pause.For(ctx, again.after); err != nil {
 			rep.Outcome = govern.OutcomeInterrupted
 			return *rep, nil //nolint:nilerr // the caller cancelled; the turn stays, as the report says

@@ -285,6 +285,13 @@ func TestRecordOfTheRemote(t *testing.T) {
 	carol := func() *world { return cloned(t, hub) }
 	push(forged(`sed -i s/did/DID/ f`))
 	carol().syncFails(govern.SyncOptions{}, "the record of origin is broken: .agentxchain/history.jsonl line 1", "--ours")
+	push(good)
+	bob.sync(govern.SyncOptions{Theirs: true})
+	bob.turn(govern.OutcomeAccepted)
+	good = bob.git("rev-parse", ref)
+	archived := " FILE=.agentxchain/archive/turns/" + alice.accepted()[0] + "/ASSIGNMENT.json; "
+	push(forged(archived + `git cat-file blob ` + good + `:$FILE > f; echo >> f`))
+	alice.syncFails(govern.SyncOptions{}, "the record of origin is broken: .agentxchain/archive", "--ours")
 	push(forged(`TO=.agentxchain/prompts/dev.md`))
 	carol().syncFails(govern.SyncOptions{}, `contains ".agentxchain/prompts/dev.md", which is no file of a record`, "")
 	push(forged(`FILE=drawbar-record.json; echo '{"format":1,"run_id":"run_other"}' > f`))
@@ -418,7 +425,7 @@ func TestImport(t *testing.T) {
 	alice.step(govern.OutcomeAccepted)
 	files := func() map[string][]byte {
 		all := map[string][]byte{}
-		if err := ledger.Files(t.Context(), alice.root, func(name string, content []byte) error { all[name] = content; return nil }); err != nil {
+		if err := ledger.Files(t.Context(), alice.root, func(f ledger.File) (err error) { all[f.Name], err = f.Read(); return err }); err != nil {
 			t.Fatal(err)
 		}
 		return all

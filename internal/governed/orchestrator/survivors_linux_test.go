@@ -16,7 +16,7 @@ func TestProcessesOfADeadTurnEnd(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, one(runtimeOf("attack", "true"), ""))
 	e := p.engine()
-	j, rep, _, err := e.begin(t.Context(), govern.StepOptions{})
+	j, rep, _, err := e.begin(t.Context(), govern.StepOptions{}, false)
 	if err != nil || rep != nil {
 		t.Fatalf("%+v, %v", rep, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -51,6 +52,7 @@ func (t *Team) exchange(ctx context.Context, o wish) (out govern.Synced, err err
 	x.name, x.email = w.Identity(ctx)
 	x.out.Remote = t.o.Remote
 	for try := 1; ; try++ {
+		x.now = nil
 		err = x.once(ctx)
 		if !errors.Is(err, workspace.ErrRefMoved) {
 			break
@@ -89,6 +91,7 @@ type exchange struct {
 	name, email string            // of the person here
 	refs        map[string]string // of the remote, by run
 	fetched     map[string]bool   // commits
+	now         *here             // against the commit of the remote, until something is pulled
 }
 
 // snapshot is a commit of the record.
@@ -134,13 +137,24 @@ func (h *here) differs() bool { return len(h.changed) > 0 }
 
 func (t *Team) here(ctx context.Context, then snapshot) (here, error) {
 	h := here{blobs: map[string]string{}, changed: map[string][]byte{}}
-	err := ledger.Files(ctx, t.o.Root, func(name string, content []byte) error {
-		h.blobs[name] = blobID(content, len(then.commit))
-		if then.files[name] != h.blobs[name] {
-			h.changed[name] = content
+	known := t.readKnown(len(then.commit))
+	err := ledger.Files(ctx, t.o.Root, func(f ledger.File) (err error) {
+		var content []byte
+		id := known.blob(f)
+		if id == "" || then.files[f.Name] != id {
+			if content, err = f.Read(); err != nil {
+				return err
+			}
+			id = blobID(content, len(then.commit))
+		}
+		h.blobs[f.Name] = id
+		known.add(f, id)
+		if then.files[f.Name] != id {
+			h.changed[f.Name] = content
 		}
 		return nil
 	})
+	known.save()
 	for name := range then.files {
 		if h.blobs[name] == "" {
 			h.changed[name] = nil
@@ -201,8 +215,12 @@ func (x *exchange) once(ctx context.Context) error {
 		if err := x.pull(ctx, then); err != nil {
 			return err
 		}
-		if err := x.w.SetRef(ctx, tracking+run, tip); err != nil {
+		if known, err := x.w.Ref(ctx, tracking+run); err != nil {
 			return err
+		} else if known != tip {
+			if err := x.w.SetRef(ctx, tracking+run, tip); err != nil {
+				return err
+			}
 		}
 		x.out.Commit, x.out.Lease = tip, then.meta.Lease
 	}
@@ -339,11 +357,15 @@ func (x *exchange) push(ctx context.Context, run string, then snapshot) error {
 	draft := workspace.Draft{From: then.commit, Time: now, Files: map[string][]byte{}}
 	next := meta{Format: metaFormat, Run: run, Code: then.meta.Code, Branch: then.meta.Branch}
 	if !x.o.only || then.commit == "" {
-		h, err := x.t.here(ctx, then)
-		if err != nil {
-			return err
+		h := x.now
+		if h == nil {
+			now, err := x.t.here(ctx, then)
+			if err != nil {
+				return err
+			}
+			h = &now
 		}
-		draft.Files = h.changed
+		draft.Files = maps.Clone(h.changed)
 		if next.Code, err = x.w.Head(ctx); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -18,7 +19,7 @@ import (
 // pull brings this clone to where the remote is, if that is further.
 func (x *exchange) pull(ctx context.Context, then snapshot) error {
 	now, err := x.t.here(ctx, then)
-	if err != nil || !now.differs() {
+	if x.now = &now; err != nil || !now.differs() {
 		return err
 	}
 	if x.o.sync.Ours {
@@ -49,7 +50,11 @@ func (x *exchange) pull(ctx context.Context, then snapshot) error {
 		return execution.Errorf(execution.CodeInvalidStateTransition, "the record of this clone and the one of %s have both continued run %s since they were the same", x.t.o.Remote, x.out.Run).
 			WithHint("continue with one of them: drawbar govern sync --theirs, or drawbar govern sync --ours; the other is kept")
 	}
-	if err := x.verify(ctx, copied, now); err != nil {
+	verified := int64(0)
+	if behind && !x.archivedAgain(copied) {
+		verified = int64(bytes.Count(mine, []byte{'\n'}))
+	}
+	if err := x.verify(ctx, copied, verified); err != nil {
 		return err
 	}
 	if err := x.follow(ctx, then.meta); err != nil {
@@ -66,7 +71,7 @@ func (x *exchange) pull(ctx context.Context, then snapshot) error {
 	if err := x.t.o.Record(ctx, func(l *ledger.Ledger) error { return x.adopt(ctx, l, then, copied, behind) }); err != nil {
 		return err
 	}
-	x.out.Pulled = true
+	x.out.Pulled, x.now = true, nil
 	v, err := ledger.Read(x.t.o.Root)
 	if err != nil {
 		return err
@@ -118,8 +123,21 @@ func blobsOf(files map[string]string, names []string) []string {
 	return all
 }
 
-// verify checks a copy against its chain before anything of it is used.
-func (x *exchange) verify(ctx context.Context, c ledger.Copy, now here) error {
+// archivedAgain reports whether a copy has other files of a turn that this clone has archived.
+func (x *exchange) archivedAgain(c ledger.Copy) bool {
+	for name := range c.Files {
+		if rest, ok := strings.CutPrefix(name, protocol.ArchiveDir+"/"); ok {
+			turn, _, _ := strings.Cut(rest, "/")
+			if _, err := os.Lstat(filepath.Join(x.t.o.Root, filepath.FromSlash(protocol.ArchiveDir), turn)); err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// verify checks a copy against its chain before anything of it is used. What this clone archived with its own first entries is not read again.
+func (x *exchange) verify(ctx context.Context, c ledger.Copy, verified int64) error {
 	dir := filepath.Join(x.t.o.Root, filepath.FromSlash(protocol.LocksDir), "incoming")
 	err := os.RemoveAll(dir) // a process that was killed left it
 	if err != nil {
@@ -131,10 +149,13 @@ func (x *exchange) verify(ctx context.Context, c ledger.Copy, now here) error {
 			return strange(name, x.t.o.Remote)
 		}
 		to, from := filepath.Join(dir, filepath.FromSlash(name)), filepath.Join(x.t.o.Root, filepath.FromSlash(name))
+		content, differs := c.Files[name]
+		if !differs && verified > 0 && strings.HasPrefix(name, protocol.ArchiveDir+"/") {
+			continue
+		}
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 			return err
 		}
-		content, differs := c.Files[name]
 		if !differs {
 			if os.Link(from, to) == nil { // it is read only
 				continue
@@ -147,7 +168,7 @@ func (x *exchange) verify(ctx context.Context, c ledger.Copy, now here) error {
 			return err
 		}
 	}
-	rep, err := ledger.Verify(ctx, dir, nil)
+	rep, err := ledger.VerifyGrown(ctx, dir, nil, verified)
 	if err != nil {
 		return fmt.Errorf("the record of %s: %w", x.t.o.Remote, err)
 	}

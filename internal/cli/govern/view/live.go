@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ type live struct {
 	quiet *sync.Cond // signals that no question is open any more
 	shown bool
 	last  time.Time
-	now   *work         // the work in progress
+	works []work        // in progress, in the order in which they began
 	asks  bool          // a question is waiting for its answer
 	stop  chan struct{} // stops the clock
 	ended sync.WaitGroup
@@ -72,17 +73,22 @@ func (l *live) notice(n govern.Notice) {
 		l.app.Notef("%s", n.Text)
 		return
 	}
-	l.now = nil // no worker is running
+	l.works = slices.DeleteFunc(l.works, func(w work) bool { return n.TurnID == "" || w.p.Turn == n.TurnID }) // its worker is not running
 	l.wipe()
 	l.app.Notef("%-11s %s", n.Kind, n.Text)
 }
 
 func (l *live) progress(n govern.Notice) {
-	first := l.now == nil || l.now.p.Turn != n.TurnID || l.now.p.Stage != n.Progress.Stage
-	l.now = &work{n.Role, *n.Progress}
-	l.now.p.Turn = n.TurnID
+	i := slices.IndexFunc(l.works, func(w work) bool { return w.p.Turn == n.TurnID })
+	first := i < 0 || l.works[i].p.Stage != n.Progress.Stage
+	if i < 0 {
+		i = len(l.works)
+		l.works = append(l.works, work{})
+	}
+	l.works[i] = work{n.Role, *n.Progress}
+	l.works[i].p.Turn = n.TurnID
 	if !l.asks {
-		l.show(first)
+		l.show(l.works[i], first)
 	}
 	if l.stop == nil && !l.app.JSON {
 		stop := make(chan struct{})
@@ -102,24 +108,26 @@ func (l *live) tick(stop <-chan struct{}) {
 		case <-clock.C:
 		}
 		l.mu.Lock()
-		if l.now != nil && !l.asks {
-			l.show(false)
+		if len(l.works) > 0 && !l.asks {
+			l.show(l.works[0], false)
 		}
 		l.mu.Unlock()
 	}
 }
 
-// show shows the work in progress. Without a terminal, waiting for a person is reported at once, other progress
-// occasionally.
-func (l *live) show(first bool) {
+// show shows the work in progress. Without a terminal, waiting for a person is reported at once, other progress of this one occasionally.
+func (l *live) show(one work, first bool) {
 	now := time.Now()
-	text := Line(l.now.role, l.now.p, now)
 	if l.terminal {
-		runes := []rune(strings.Map(printable, text))
-		if w := cli.WidthOf(l.app.Err); w > 4 && len(runes) > w-1 {
-			runes = append(runes[:w-4], []rune("...")...)
+		width := cli.WidthOf(l.app.Err) - 1
+		texts := make([]string, len(l.works))
+		for i, w := range l.works {
+			texts[i] = strings.Map(printable, Line(w.role, w.p, now))
+			if share := (width - 3*(len(texts)-1)) / len(texts); width > 3 && len([]rune(texts[i])) > share {
+				texts[i] = string([]rune(texts[i])[:max(share-3, 0)]) + "..."
+			}
 		}
-		fmt.Fprintf(l.app.Err, "\r\x1b[K%s", string(runes))
+		fmt.Fprintf(l.app.Err, "\r\x1b[K%s", strings.Join(texts, " | "))
 		l.shown = true
 		return
 	}
@@ -129,8 +137,14 @@ func (l *live) show(first bool) {
 	if l.last.IsZero() {
 		l.last = now
 	}
-	if first && l.now.p.Stage == govern.StageWaiting || now.Sub(l.last) >= quietSpell {
-		l.app.Notef("%s", text)
+	if first && one.p.Stage == govern.StageWaiting || now.Sub(l.last) >= quietSpell {
+		works := l.works
+		if first {
+			works = []work{one}
+		}
+		for _, w := range works {
+			l.app.Notef("%s", Line(w.role, w.p, now))
+		}
 		l.last = now
 	}
 }
@@ -192,7 +206,7 @@ func (l *live) wipe() {
 // clear ends the display.
 func (l *live) clear() {
 	l.mu.Lock()
-	l.now = nil
+	l.works = nil
 	if l.stop != nil {
 		close(l.stop)
 		l.stop = nil

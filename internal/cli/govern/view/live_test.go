@@ -71,6 +71,29 @@ func TestTheLineTicks(t *testing.T) {
 	}
 }
 
+// Turns that work beside each other share the line, until each has ended.
+func TestTheLineOfSeveral(t *testing.T) {
+	var out lockedBuffer
+	l := newLive(&cli.App{Err: &out, JSON: true, Getenv: func(string) string { return "" }}) // without the clock
+	l.terminal = true
+	out.lock = &l.mu
+	at := time.Now()
+	for _, role := range []string{"dev", "qa", "dev"} {
+		l.notice(govern.Notice{Kind: govern.NoticeProgress, TurnID: "t-" + role, Role: role,
+			Progress: &govern.Progress{Worker: "claude", Stage: govern.StageRunning, Since: at}})
+	}
+	last := func() string { all := out.text(); return all[strings.LastIndex(all, "\x1b[K")+3:] }
+	if got := last(); !strings.HasPrefix(got, "dev: claude works") || !strings.Contains(got, " | qa: claude works") || strings.Count(got, "dev:") != 1 {
+		t.Errorf("%q", got)
+	}
+	l.notice(govern.Notice{Kind: "accepted", TurnID: "t-dev", Role: "dev", Text: "done"})
+	l.notice(govern.Notice{Kind: govern.NoticeProgress, TurnID: "t-qa", Role: "qa", Progress: &govern.Progress{Worker: "claude", Stage: govern.StageRunning, Since: at}})
+	if got := last(); strings.Contains(got, "dev:") || !strings.HasPrefix(got, "qa: claude works") {
+		t.Errorf("%q", got)
+	}
+	l.clear()
+}
+
 // lockedBuffer is written under the lock of what it belongs to.
 type lockedBuffer struct {
 	bytes.Buffer

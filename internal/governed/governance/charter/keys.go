@@ -100,7 +100,7 @@ func phaseNode() shape.Node {
 		key("entry_role", str("role of the first turn")),
 		key("allowed_next_roles", strs("roles that may take turns, or human (absent or empty: any role)")),
 		key("exit_gate", str("gate at the end of the phase (absent: none)")),
-		key("max_concurrent_turns", within("maximum number of concurrent turns", 1, 4).Def(1)),
+		key("max_concurrent_turns", within("how many roles may take turns at once; above 1, each turn has a worktree", 1, 4).Def(1)),
 		key("timeout_minutes", minutes("limit of this phase in minutes (absent: per_phase_minutes of timeouts)")),
 		key("timeout_action", one("action when the limit is reached (absent: action of timeouts)", "escalate", "warn", "skip_phase")),
 	)

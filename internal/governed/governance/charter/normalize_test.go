@@ -285,7 +285,7 @@ func TestUnbuilt(t *testing.T) {
 		"api in a role that waits":  {[]string{api, `roles.x={"title":"X","mandate":"x","write_authority":"review_only","runtime":"api"}`}, nil},
 		"mcp":                       {[]string{`runtimes.cli={"type":"mcp","command":"x"}`}, nil},
 		"remote":                    {[]string{`runtimes.r={"type":"remote_agent","url":"https://x.test"}`, `roles.pm.runtime="r"`}, nil},
-		"parallel turns":            {[]string{`routing.build.max_concurrent_turns=2`}, []string{"warning not_built routing.build.max_concurrent_turns"}},
+		"parallel turns":            {[]string{`routing.build.max_concurrent_turns=2`}, nil},
 		"one turn":                  {[]string{`routing.build.max_concurrent_turns=1`}, nil},
 		"notifications":             {[]string{`notifications={"local":true}`}, []string{"warning not_built notifications.local"}},
 		"webhooks":                  {[]string{`notifications={"webhooks":[{"name":"n","url":"https://x.test","events":["run_blocked"]}],"local":null}`}, nil},

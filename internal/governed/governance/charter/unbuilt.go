@@ -2,18 +2,12 @@ package charter
 
 import (
 	"github.com/drawbar/drawbar/govern/protocol"
-	"github.com/drawbar/drawbar/internal/base/shape"
 )
 
 // Unbuilt lists legal settings that this version does not support, each with its key. They are warnings.
 func Unbuilt(c *protocol.Config) []Problem {
 	n := Normalize(c)
 	var f findings
-	for phase, p := range n.Routing.All() {
-		if p.Concurrency() > 1 {
-			f.warn(NotBuilt, shape.Path("routing", phase, "max_concurrent_turns"), "", "turns run one after another; concurrent turns are not supported yet")
-		}
-	}
 	if some(local(n.Notifications)) {
 		f.warn(NotBuilt, "notifications.local", "drawbar config set notify '{\"desktop\":true}'", "has no effect: what happens on your machine is for your own configuration to say")
 	}
