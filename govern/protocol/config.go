@@ -31,6 +31,7 @@ type Config struct {
 	RunLoop                  *RunLoop            `json:"run_loop,omitempty"`
 	MissionPlanner           json.RawMessage     `json:"mission_planner,omitempty"`
 	Workspace                string              `json:"workspace,omitempty"`
+	Checkpoint               *CheckpointRules    `json:"checkpoint,omitempty"`
 	Record                   string              `json:"record,omitempty"`
 	RecordRemote             string              `json:"record_remote,omitempty"`
 	RecordRefs               string              `json:"record_refs,omitempty"`
@@ -38,6 +39,19 @@ type Config struct {
 	IntentCoverageMode       string              `json:"intent_coverage_mode,omitempty"`
 	GateSemanticCoverageMode string              `json:"gate_semantic_coverage_mode,omitempty"`
 	Extra                    Extra               `json:"-"`
+}
+
+// CheckpointRules say how the commit of an accepted turn is made.
+type CheckpointRules struct {
+	Sign *bool `json:"sign,omitempty"` // nil: if the user's git signs
+}
+
+// Signs reports whether checkpoints are signed; nil if the user's git decides.
+func (c *Config) Signs() *bool {
+	if c.Checkpoint == nil {
+		return nil
+	}
+	return c.Checkpoint.Sign
 }
 
 // Where a record is.

@@ -210,7 +210,7 @@ func (e *Local) Checkpoint(ctx context.Context, named string) (rep govern.Report
 			return nil
 		}
 		turn := protocol.Turn{TurnID: entry.TurnID, RunID: entry.RunID, AssignedRole: entry.Role, RuntimeID: entry.RuntimeID}
-		rep.Commit, err = t.commit(ctx, commitCheckpoint, entry.TurnID, &checkpoint{turn: turn, phase: entry.Phase, files: dirty})
+		rep.Commit, err = t.commit(ctx, commitCheckpoint, entry.TurnID, &checkpoint{turn: turn, phase: entry.Phase, files: dirty, sign: t.run.Config.Signs()})
 		return err
 	})
 	return rep, err

@@ -119,7 +119,7 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	}
 	var cp *checkpoint
 	if t.work.Kind() == workspace.Git {
-		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged, at: now}
+		cp = &checkpoint{turn: *turn, phase: entry.Phase, files: entry.FilesChanged, at: now, sign: t.run.Config.Signs()}
 	}
 	if err := t.fulfil(turn); err != nil {
 		return govern.Report{}, err
@@ -325,6 +325,7 @@ type checkpoint struct {
 	phase string
 	files []string
 	at    protocol.Time // of the acceptance
+	sign  *bool         // nil: as the user's git does
 }
 
 // moment is the commit's time.
@@ -339,7 +340,15 @@ func (c *checkpoint) moment(now protocol.Time) protocol.Time {
 // rewritten later does not match its commits. The chain itself is not committed: it also changes between commits, and
 // would leave every work tree dirty and make every commit larger than the one before.
 func (c *checkpoint) prepare(ctx context.Context, w *workspace.Workspace, head string) (ledger.Checkpoint, error) {
+	sign := c.sign != nil && *c.sign
+	if c.sign == nil {
+		var err error
+		if sign, err = w.Signs(ctx); err != nil {
+			return ledger.Checkpoint{}, err
+		}
+	}
 	p, err := w.Prepare(ctx, workspace.CheckpointRequest{
+		Sign:    sign,
 		Paths:   c.files,
 		Message: workspace.Subject(c.turn.TurnID, c.turn.AssignedRole, c.phase, c.turn.RuntimeID), Baseline: c.turn.Baseline,
 		Trailers: [][2]string{{"AgentXchain-Run", c.turn.RunID}, {"AgentXchain-Turn", c.turn.TurnID}, {workspace.ChainTrailer, head}},

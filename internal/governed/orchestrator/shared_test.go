@@ -476,3 +476,17 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 	t.Fatal("never: " + what)
 }
+
+// A checkpoint that has to be signed and cannot be is not made, and nothing is accepted; the result waits.
+func TestSignedCheckpoint(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, one(runtimeOf("ok"), `,"checkpoint":{"sign":true}`))
+	_, err := p.engine().Step(t.Context(), govern.StepOptions{})
+	if err == nil || !strings.Contains(err.Error(), "cannot be signed") || !strings.Contains(hint(err), "checkpoint.sign false") || len(p.accepted()) != 0 {
+		t.Fatalf("%v (%s)", err, hint(err))
+	}
+	p.write("agentxchain.json", one(runtimeOf("ok"), `,"checkpoint":{"sign":false}`))
+	p.git("commit", "-qm", "unsigned", "agentxchain.json")
+	p.step(govern.OutcomeAccepted)
+	p.sound()
+}

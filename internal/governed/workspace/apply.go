@@ -272,7 +272,7 @@ func (w *Workspace) rebase(ctx context.Context, p Prepared) (Prepared, error) {
 			return Prepared{}, err
 		}
 	}
-	n := Prepared{Parent: h.commit, Ref: h.ref, Paths: p.Paths, Kept: p.Kept.Clone(), KeepAll: p.KeepAll, Message: rebasedMessage(p)}
+	n := Prepared{Parent: h.commit, Ref: h.ref, Paths: p.Paths, Kept: p.Kept.Clone(), KeepAll: p.KeepAll, Message: rebasedMessage(p), Sign: p.Sign}
 	return n, w.finish(ctx, index, &n)
 }
 

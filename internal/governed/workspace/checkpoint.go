@@ -39,6 +39,7 @@ type CheckpointRequest struct {
 	// Baseline is the turn's baseline: what a person had staged then stays staged. Without it everything staged
 	// stays.
 	Baseline *protocol.Baseline
+	Sign     bool // the commit is signed, as git would
 }
 
 // Prepared is a checkpoint that exists only as objects: no branch contains it yet. It is a plain value, so it can be
@@ -52,6 +53,7 @@ type Prepared struct {
 	// Kept are the index entries that a person had staged before the turn: path from the top to "<mode> <object>" or "deleted".
 	Kept    protocol.Ordered[string] `json:"kept,omitzero"`
 	KeepAll bool                     `json:"keep_all,omitempty"` // everything staged was staged by a person
+	Sign    bool                     `json:"sign,omitempty"`
 }
 
 // fallbackIdentity is the author of checkpoints if git has no identity configured.
@@ -86,7 +88,7 @@ func (w *Workspace) prepare(ctx context.Context, r CheckpointRequest) (Prepared,
 	if err := w.fill(ctx, &index, h.commit, r); err != nil {
 		return Prepared{}, err
 	}
-	p := Prepared{Parent: h.commit, Ref: h.ref, Message: message(r.Message, r.Trailers), Paths: []string{}}
+	p := Prepared{Parent: h.commit, Ref: h.ref, Message: message(r.Message, r.Trailers), Paths: []string{}, Sign: r.Sign}
 	for path := range r.Files {
 		p.Paths = append(p.Paths, w.prefix+path)
 	}
@@ -212,6 +214,9 @@ func (w *Workspace) finish(ctx context.Context, index privateIndex, p *Prepared)
 		if out, err = w.git(ctx, command{args: []string{"write-tree"}, env: index.env()}); err == nil {
 			p.Commit, err = w.commit(ctx, strings.TrimSpace(string(out)), p.Parent, p.Message)
 		}
+	}
+	if err == nil && p.Sign {
+		p.Commit, err = w.signed(ctx, index, p.Commit)
 	}
 	if err == nil {
 		w.keepIndex(index, p.Commit)

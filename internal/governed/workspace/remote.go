@@ -66,14 +66,16 @@ func (w *Workspace) OpenRemote(ctx context.Context, name, dir string, environ []
 	if r.push == "" {
 		r.push = r.fetch
 	}
-	for _, v := range environ {
-		if name, _, _ := strings.Cut(v, "="); slices.Contains(connecting, strings.ToUpper(name)) {
-			r.env = append(r.env, v)
-		}
-	}
-	r.env = slices.Concat(w.env, r.env, []string{"GIT_DIR=" + dir, "GIT_OBJECT_DIRECTORY=" + filepath.Join(w.common, "objects"),
-		"GIT_ALLOW_PROTOCOL=file:git:http:https:ssh"})
+	r.env = slices.Concat(w.env, only(environ, connecting), w.privateEnv(dir), []string{"GIT_ALLOW_PROTOCOL=file:git:http:https:ssh"})
 	return r, r.make(ctx)
+}
+
+// only are the variables with these names.
+func only(environ, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return !slices.Contains(names, strings.ToUpper(name))
+	})
 }
 
 // Close removes the git directory.
@@ -92,23 +94,14 @@ func (r *Remote) make(ctx context.Context) error {
 	if err != nil {
 		return r.w.wrap("list the refs", err)
 	}
-	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
-	if len(h.commit) == 64 {
-		config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n"
-	}
 	refs := strings.Builder{}
 	have := append(strings.Fields(string(out)), h.commit)
 	slices.Sort(have)
 	for i, id := range slices.Compact(have) {
 		fmt.Fprintf(&refs, "%s refs/have/%06d\n", id, i)
 	}
-	err = os.RemoveAll(r.dir)
-	for _, sub := range []string{"objects", "refs"} {
-		err = errors.Join(err, os.MkdirAll(filepath.Join(r.dir, sub), 0o700))
-	}
-	for _, f := range [][2]string{{"HEAD", "ref: refs/heads/none\n"}, {"config", config}, {"packed-refs", refs.String()}} {
-		err = errors.Join(err, os.WriteFile(filepath.Join(r.dir, f[0]), []byte(f[1]), 0o600))
-	}
+	err = errors.Join(os.RemoveAll(r.dir), emptyGitDir(r.dir, len(h.commit) == 64),
+		os.WriteFile(filepath.Join(r.dir, "packed-refs"), []byte(refs.String()), 0o600))
 	if shallow, e := os.ReadFile(filepath.Join(r.w.common, "shallow")); e == nil {
 		err = errors.Join(err, os.WriteFile(filepath.Join(r.dir, "shallow"), shallow, 0o600))
 	}

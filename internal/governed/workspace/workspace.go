@@ -31,6 +31,7 @@ type Workspace struct {
 	kind    Kind
 	program string   // git
 	env     []string // the environment of every git command
+	signing []string // and what programs need besides that sign
 	top     string   // the top of the work tree
 	prefix  string   // of the root below the top, with a slash at the end; empty when they are the same
 	gitDir  string   // of this work tree
@@ -59,7 +60,7 @@ func open(ctx context.Context, root string, environ []string) (*Workspace, error
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
 		return nil, execution.Errorf(execution.CodeConfig, "open workspace %s: not a directory", abs).WithHint("give the folder that holds agentxchain.json")
 	}
-	w := &Workspace{root: abs, kind: NoGit, env: environment(environ), known: &knownSettings{}, index: &knownIndex{}}
+	w := &Workspace{root: abs, kind: NoGit, env: environment(environ), signing: only(environ, signers), known: &knownSettings{}, index: &knownIndex{}}
 	mark := findRepository(abs)
 	if mark == "" {
 		return w, nil
