@@ -57,13 +57,13 @@ func (t *transaction) takeUp(ctx context.Context, turn *protocol.Turn) error {
 		}
 	}
 	if turn.Baseline != nil && t.e.elsewhere(turn) {
-		now, err := t.work.Baseline(ctx)
-		if err != nil {
-			return err
-		}
-		in.Baseline = &now // a worker begins again with what it finds
-		if t.byPerson(turn) {
-			in.Baseline = turn.Baseline
+		in.Baseline = turn.Baseline
+		if turn.Worktree == "" && !t.byPerson(turn) { // it begins again with what it finds
+			now, err := t.work.Baseline(ctx)
+			if err != nil {
+				return err
+			}
+			in.Baseline = &now
 		}
 	}
 	return t.do(in)
@@ -74,10 +74,24 @@ func (t *transaction) byPerson(turn *protocol.Turn) bool {
 	return rt.Type == protocol.RuntimeManual
 }
 
-// fromElsewhere adapts a person's turn that another clone began: files that were changed there already, and are not here, do not count.
+// fromElsewhere adapts turns that another clone began: a worktree is made here, and of a person's turn, files that were changed there already, and
+// are not here, do not count.
 func (t *transaction) fromElsewhere(ctx context.Context) error {
 	for id, turn := range t.state().ActiveTurns.All() {
-		if turn.Baseline == nil || turn.Baseline.DirtySnapshot.Len() == 0 || !t.e.elsewhere(turn) || !t.byPerson(turn) {
+		if turn.Baseline == nil || !t.e.elsewhere(turn) {
+			continue
+		}
+		own := *turn
+		if turn.Worktree != "" {
+			_, base, err := t.work.Worktree(ctx, id)
+			if err != nil {
+				return err
+			}
+			own.Baseline = &base
+			t.run.State.ActiveTurns.Set(id, &own)
+			continue
+		}
+		if turn.Baseline.DirtySnapshot.Len() == 0 || !t.byPerson(turn) {
 			continue
 		}
 		now, err := t.work.Baseline(ctx)
@@ -91,7 +105,6 @@ func (t *transaction) fromElsewhere(ctx context.Context) error {
 				b.DirtySnapshot.Delete(p)
 			}
 		}
-		own := *turn
 		own.Baseline = &b
 		t.run.State.ActiveTurns.Set(id, &own)
 	}

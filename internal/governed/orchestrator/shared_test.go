@@ -296,6 +296,8 @@ func TestRecordOfTheRemote(t *testing.T) {
 	carol().syncFails(govern.SyncOptions{}, `contains ".agentxchain/prompts/dev.md", which is no file of a record`, "")
 	push(forged(`FILE=drawbar-record.json; echo '{"format":1,"run_id":"run_other"}' > f`))
 	carol().syncFails(govern.SyncOptions{}, "holds run run_other", "git push --force")
+	push(forged(`FILE=drawbar-record.json; echo '{"format":1,"run_id":"` + run + `","code":"--output=evil"}' > f`))
+	carol().syncFails(govern.SyncOptions{}, `names the commit "--output=evil"`, "")
 	push(forged(`FILE=drawbar-record.json; echo '{"format":9,"run_id":"run_other"}' > f`))
 	carol().syncFails(govern.SyncOptions{}, "has format 9", "update drawbar")
 	push(alice.git("rev-parse", "HEAD"))
@@ -363,6 +365,41 @@ func TestAPersonElsewhere(t *testing.T) {
 	if alice.read("README.md") != "only here\n" {
 		t.Error("a person's change is lost")
 	}
+}
+
+// A turn with a worktree that one clone assigned is done in another, which makes its own.
+func TestWorktreeElsewhere(t *testing.T) {
+	t.Parallel()
+	alice, bob, _ := newTeam(t, one(runtimeOf("ok"), `,"record":"branch","workspace":"worktree"`))
+	r, err := alice.shared().Resume(t.Context(), govern.StepOptions{})
+	if err != nil || r.Outcome != govern.OutcomeAssigned {
+		t.Fatal(r.Outcome, err)
+	}
+	if got := bob.turn(govern.OutcomeAccepted); got.TurnID != r.TurnID || !slices.Equal(got.Files, []string{"work.txt"}) {
+		t.Errorf("%s %v", got.TurnID, got.Files)
+	}
+	alice.sync(govern.SyncOptions{})
+	same(t, alice, bob)
+}
+
+// A state whose turns would be at work somewhere else is refused, although its chain fits.
+func TestStrangeState(t *testing.T) {
+	t.Parallel()
+	alice, bob, _ := newTeam(t, branched(manualRuntime))
+	turn := alice.step(govern.OutcomeAssigned, govern.StepOptions{NoWait: true}).TurnID
+	l, err := ledger.Open(t.Context(), alice.root, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := l.View().State.Clone()
+	strange := *st.ActiveTurns.At(turn)
+	strange.Worktree = "../../elsewhere"
+	st.ActiveTurns.Set(turn, &strange)
+	if err := errors.Join(l.Commit(t.Context(), ledger.Tx{Now: time.Now(), State: st}), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	alice.sync(govern.SyncOptions{})
+	bob.syncFails(govern.SyncOptions{}, "which no drawbar wrote", "--ours")
 }
 
 // A staged result that another clone's replaces is kept.

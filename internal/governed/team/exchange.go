@@ -123,6 +123,8 @@ func (t *Team) load(ctx context.Context, w *workspace.Workspace, commit string) 
 		err = execution.Errorf(execution.CodeConfig, "the record %s has format %d, this drawbar knows %d", commit, m.Format, metaFormat).WithHint("update drawbar")
 	case m.Run == "" || s.files[protocol.StateFile] == "" || s.files[protocol.ChainFile] == "":
 		err = execution.Errorf(execution.CodeValidation, "the commit %s names no run, or has no state or no chain", commit)
+	case m.Code != "" && !workspace.IsObject(m.Code): // it becomes an argument of git
+		err = execution.Errorf(execution.CodeValidation, "the record of the commit %s names the commit %q", commit, m.Code)
 	}
 	return s, err
 }

@@ -3,6 +3,7 @@ package team
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 )
 
@@ -53,6 +55,9 @@ func (x *exchange) pull(ctx context.Context, then snapshot) error {
 	verified := int64(0)
 	if behind && !x.archivedAgain(copied) {
 		verified = int64(bytes.Count(mine, []byte{'\n'}))
+	}
+	if err := x.sane(copied.Files[protocol.StateFile]); err != nil {
+		return err
 	}
 	if err := x.verify(ctx, copied, verified); err != nil {
 		return err
@@ -121,6 +126,27 @@ func blobsOf(files map[string]string, names []string) []string {
 		all[i] = files[name]
 	}
 	return all
+}
+
+// turnPattern is a turn id, which becomes the name of folders.
+var turnPattern = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+
+// sane refuses a state whose turns would be at work outside the project. nil is the state of this clone.
+func (x *exchange) sane(state []byte) error {
+	if state == nil {
+		return nil
+	}
+	var st protocol.State
+	if err := json.Unmarshal(state, &st); err != nil {
+		return execution.Errorf(execution.CodeValidation, "the state of run %s on %s: %w", x.out.Run, x.t.o.Remote, err)
+	}
+	for id, turn := range st.ActiveTurns.All() {
+		if turn == nil || turn.TurnID != id || !turnPattern().MatchString(id) || turn.Worktree != "" && turn.Worktree != protocol.WorktreesDir+"/"+id {
+			return execution.Errorf(execution.CodeValidation, "the state of run %s on %s has the turn %q, which no drawbar wrote", x.out.Run, x.t.o.Remote, id).
+				WithHint("if this clone's record is right: drawbar govern sync --ours")
+		}
+	}
+	return nil
 }
 
 // archivedAgain reports whether a copy has other files of a turn that this clone has archived.

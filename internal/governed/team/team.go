@@ -210,9 +210,10 @@ func (t *Team) Status(ctx context.Context) (s govern.Share, err error) {
 	}
 	s.Lease = then.meta.Lease
 	s.LeaseHere = s.Lease != nil && s.Lease.Clone == t.o.Clone
-	here, err := t.here(ctx, then)
-	s.Unpushed = here.differs()
-	return s, err
+	if here, err := t.here(ctx, then); err == nil { // else a command is writing, or was killed: there is more
+		s.Unpushed = here.differs()
+	}
+	return s, nil
 }
 
 // lease is a lease of this clone from now on.

@@ -27,7 +27,7 @@ var ErrMoved = errors.New("the branch has moved")
 
 // apply is Apply with interruption points for tests.
 func (w *Workspace) apply(ctx context.Context, p Prepared, point func(string)) error {
-	if !isObject(p.Commit) || p.Parent != "" && !isObject(p.Parent) || p.Ref != "HEAD" && !strings.HasPrefix(p.Ref, "refs/heads/") {
+	if !IsObject(p.Commit) || p.Parent != "" && !IsObject(p.Parent) || p.Ref != "HEAD" && !strings.HasPrefix(p.Ref, "refs/heads/") {
 		return execution.Errorf(execution.CodeInternal, "not a prepared checkpoint: commit %q on %q", p.Commit, p.Ref)
 	}
 	if p.Ref == "HEAD" {

@@ -121,7 +121,7 @@ func (w *Workspace) head(ctx context.Context) (head, error) {
 	if data, err := readPlain(filepath.Join(w.gitDir, "HEAD")); err == nil {
 		ref, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: ")
 		if ok && strings.HasPrefix(ref, "refs/heads/") && checkRelative(ref) == nil {
-			if data, err := readPlain(filepath.Join(w.common, filepath.FromSlash(ref))); err == nil && isObject(strings.TrimSpace(string(data))) {
+			if data, err := readPlain(filepath.Join(w.common, filepath.FromSlash(ref))); err == nil && IsObject(strings.TrimSpace(string(data))) {
 				return head{strings.TrimSpace(string(data)), ref}, nil
 			}
 		}
@@ -130,7 +130,7 @@ func (w *Workspace) head(ctx context.Context) (head, error) {
 	if err != nil {
 		return head{}, err
 	}
-	if commit, ref, ok := strings.Cut(strings.TrimSpace(string(out)), "\n"); ok && code == 0 && isObject(commit) {
+	if commit, ref, ok := strings.Cut(strings.TrimSpace(string(out)), "\n"); ok && code == 0 && IsObject(commit) {
 		return head{commit, ref}, nil
 	}
 	// No commit yet, or a case that only git can explain.

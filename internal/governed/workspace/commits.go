@@ -111,7 +111,7 @@ func (w *Workspace) parseLog(out []byte) []Commit {
 	var list []Commit
 	first := false
 	for item := range strings.SplitSeq(string(out), "\x00") {
-		if sha, subject, ok := strings.Cut(strings.TrimPrefix(item, "\x01"), "\x02"); ok && strings.HasPrefix(item, "\x01") && isObject(sha) {
+		if sha, subject, ok := strings.Cut(strings.TrimPrefix(item, "\x01"), "\x02"); ok && strings.HasPrefix(item, "\x01") && IsObject(sha) {
 			list = append(list, Commit{SHA: sha, Subject: subject})
 			first = true
 			continue
@@ -160,8 +160,8 @@ func (w *Workspace) parseRaw(out []byte) (map[string]change, error) {
 	return m, nil
 }
 
-// isObject reports whether s looks like the full name of an object.
-func isObject(s string) bool {
+// IsObject reports whether s looks like the full name of an object.
+func IsObject(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'f')
 	})

@@ -104,7 +104,7 @@ func (w *Workspace) Unreachable(ctx context.Context, commits []string) (map[stri
 	there := map[string]bool{}
 	var ask []string
 	for _, c := range commits {
-		if isObject(c) {
+		if IsObject(c) {
 			ask = append(ask, c)
 		}
 		there[c] = false
@@ -147,7 +147,7 @@ func (w *Workspace) Shallow() bool {
 // BranchWith returns a local branch that contains a commit; empty if there is none, or if the commit does not
 // exist.
 func (w *Workspace) BranchWith(ctx context.Context, commit string) (string, error) {
-	if !isObject(commit) {
+	if !IsObject(commit) {
 		return "", nil
 	}
 	out, code, err := w.gitCode(ctx, command{args: []string{"for-each-ref", "--count=1", "--format=%(refname:short)", "--contains", commit, "refs/heads"}, ok: []int{128, 129}})
@@ -160,7 +160,7 @@ func (w *Workspace) BranchWith(ctx context.Context, commit string) (string, erro
 // Blobs returns the objects of files in a commit, by path below the root; a file that the commit does not contain is
 // left out. It returns nil if the commit is missing.
 func (w *Workspace) Blobs(ctx context.Context, commit string, paths []string) (map[string]string, error) {
-	if !isObject(commit) {
+	if !IsObject(commit) {
 		return nil, nil
 	}
 	args := []string{"ls-tree", "-z", "--full-tree", commit, "--"}
@@ -212,7 +212,7 @@ func (w *Workspace) Had(ctx context.Context, path, object string) (bool, error) 
 // Digest is the SHA-256 of a file's content in a commit; empty if the commit or the file is missing.
 func (w *Workspace) Digest(ctx context.Context, commit, path string) (string, error) {
 	full, err := w.full(path)
-	if err != nil || !isObject(commit) {
+	if err != nil || !IsObject(commit) {
 		return "", err
 	}
 	out, code, err := w.gitCode(ctx, command{args: []string{"cat-file", "blob", commit + ":" + full}, ok: []int{128}})

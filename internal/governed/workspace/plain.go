@@ -44,7 +44,7 @@ func plainFolder(mark, root string) bool {
 	}
 	data, err := readPlain(filepath.Join(git, "HEAD"))
 	head := strings.TrimSpace(string(data))
-	return err == nil && (strings.HasPrefix(head, "ref: refs/") || isObject(head))
+	return err == nil && (strings.HasPrefix(head, "ref: refs/") || IsObject(head))
 }
 
 // plainSettings reports whether no setting relocates a part of the repository, and all its extensions are known. Git

@@ -120,7 +120,7 @@ func (w *Workspace) copyIndex(x *privateIndex, parent string) bool {
 // commitThere commits the private index with git commit in its folder, which saves a process; false if the repository
 // is not plain.
 func (w *Workspace) commitThere(ctx context.Context, x privateIndex, p *Prepared) (bool, error) {
-	if p.Parent == "" || !isObject(p.Parent) || exists(filepath.Join(w.gitDir, "config.worktree")) || exists(filepath.Join(w.common, "reftable")) {
+	if p.Parent == "" || !IsObject(p.Parent) || exists(filepath.Join(w.gitDir, "config.worktree")) || exists(filepath.Join(w.common, "reftable")) {
 		return false, nil
 	}
 	for name, content := range map[string]string{"HEAD": p.Parent + "\n", "commondir": w.common + "\n"} {
@@ -135,7 +135,7 @@ func (w *Workspace) commitThere(ctx context.Context, x privateIndex, p *Prepared
 		return true, err
 	}
 	data, err := readPlain(filepath.Join(x.dir, "HEAD"))
-	if p.Commit = strings.TrimSpace(string(data)); err != nil || !isObject(p.Commit) || p.Commit == p.Parent {
+	if p.Commit = strings.TrimSpace(string(data)); err != nil || !IsObject(p.Commit) || p.Commit == p.Parent {
 		return true, execution.Errorf(execution.CodeInternal, "git commit on %s left %q as the head: %v", p.Parent, p.Commit, err)
 	}
 	return true, nil

@@ -146,7 +146,7 @@ func (r *Remote) Refs(ctx context.Context, prefix string) (map[string]string, er
 	}
 	refs := map[string]string{}
 	for line := range strings.Lines(string(out)) {
-		if id, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && isObject(id) {
+		if id, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && IsObject(id) {
 			refs[name] = id
 		}
 	}
@@ -221,7 +221,7 @@ func (r *Remote) Write(ctx context.Context, c Draft) (string, error) {
 	b.WriteString("\nget-mark :1\ndone\n")
 	out, err := r.git(ctx, b.Bytes(), "fast-import", "--quiet", "--force", "--cat-blob-fd=1")
 	id := strings.TrimSpace(string(out))
-	if err == nil && !isObject(id) {
+	if err == nil && !IsObject(id) {
 		err = fmt.Errorf("git fast-import: no commit, but %q", id)
 	}
 	return id, r.w.wrap("write the commit of the record", err)
@@ -326,7 +326,7 @@ func (w *Workspace) SetRef(ctx context.Context, name, commit string) error {
 // FastForward moves the branch and the work tree to a descendant of HEAD. Uncommitted changes of files that differ are an error, and
 // then nothing has changed.
 func (w *Workspace) FastForward(ctx context.Context, commit string) error {
-	_, err := w.git(ctx, command{args: []string{"merge", "--ff-only", "--quiet", "--no-verify-signatures", "--no-stat", commit}})
+	_, err := w.git(ctx, command{args: []string{"-c", "merge.autoStash=false", "merge", "--ff-only", "--quiet", "--no-verify-signatures", "--no-stat", commit}})
 	return w.inTheWay(err, commit)
 }
 

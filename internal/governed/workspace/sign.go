@@ -79,7 +79,7 @@ func (w *Workspace) signed(ctx context.Context, x privateIndex, commit string) (
 	if err == nil && exit.Code != 0 {
 		err = errors.New(strings.Join(strings.Fields(exit.StderrTail), " "))
 	}
-	if id := strings.TrimSpace(string(out)); err == nil && isObject(id) {
+	if id := strings.TrimSpace(string(out)); err == nil && IsObject(id) {
 		return id, nil
 	}
 	return "", execution.Errorf(execution.CodeConfig, "the checkpoint cannot be signed, so nothing is accepted: %w", err).

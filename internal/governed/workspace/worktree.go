@@ -121,7 +121,7 @@ func (w *Workspace) lookTree(dir string) tree {
 		return t // an agent may have changed its .git file, so it is not followed
 	}
 	t.admin = admin
-	if data, err := readPlain(filepath.Join(admin, baseFile)); err == nil && isObject(strings.TrimSpace(string(data))) {
+	if data, err := readPlain(filepath.Join(admin, baseFile)); err == nil && IsObject(strings.TrimSpace(string(data))) {
 		t.base, t.whole = strings.TrimSpace(string(data)), true
 	}
 	return t
