@@ -32,6 +32,7 @@ type Config struct {
 	MissionPlanner           json.RawMessage     `json:"mission_planner,omitempty"`
 	Workspace                string              `json:"workspace,omitempty"`
 	Checkpoint               *CheckpointRules    `json:"checkpoint,omitempty"`
+	Anchor                   []string            `json:"anchor,omitempty"`
 	Record                   string              `json:"record,omitempty"`
 	RecordRemote             string              `json:"record_remote,omitempty"`
 	RecordRefs               string              `json:"record_refs,omitempty"`

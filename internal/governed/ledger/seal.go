@@ -256,28 +256,46 @@ func (l *Ledger) unreadable(cause error) (*View, error) {
 }
 
 // sealed is the digest in the last entry of the chain about the state; empty if there is none.
-func (v *View) sealed() string {
-	e := v.files[protocol.ChainFile]
+func (v *View) sealed() (digest string) {
+	v.backward(func(e entry, _ string) bool {
+		if e.Kind == entryState {
+			digest = e.SHA256
+		}
+		return digest == ""
+	})
+	return digest
+}
+
+// Head returns the head of the record's hash chain and the number of its entries; empty without a chain.
+func (v *View) Head() (head string, entries int64) {
+	v.backward(func(e entry, hash string) bool {
+		head, entries = hash, e.Seq+1
+		return false
+	})
+	return head, entries
+}
+
+// backward calls fn for the last entries of the chain, the last one first, until it returns false.
+func (v *View) backward(fn func(e entry, hash string) bool) {
+	size := v.files[protocol.ChainFile].size
 	const most = 4 << 10 // an entry about the state is the last one, and short
-	from := max(e.size-most, 0)
-	r, err := v.readerFrom(protocol.ChainFile, from)
+	r, err := v.readerFrom(protocol.ChainFile, max(size-most, 0))
 	if err != nil {
-		return ""
+		return
 	}
 	defer r.Close()
 	data, err := io.ReadAll(r)
 	if err != nil {
-		return ""
+		return
 	}
 	for len(data) > 0 {
 		data = bytes.TrimRight(data, "\n")
 		i := bytes.LastIndexByte(data, '\n')
-		if e, _, err := openEntry(data[i+1:]); err == nil && e.Kind == entryState {
-			return e.SHA256
+		if e, hash, err := openEntry(data[i+1:]); err == nil && !fn(e, hash) {
+			return
 		}
 		data = data[:i+1]
 	}
-	return ""
 }
 
 // Mark describes the record at a moment: the length of every file of lines, and the digest of that prefix.

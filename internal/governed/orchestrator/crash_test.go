@@ -32,9 +32,15 @@ func crashingEngine(*worker) {
 			select {}
 		}
 	}})
-	if err == nil && os.Getenv("DRAWBAR_TEST_SYNC") != "" {
+	switch what := os.Getenv("DRAWBAR_TEST_TEAM"); {
+	case err != nil:
+	case what == "sync":
 		_, err = Shared{e}.Sync(context.Background(), govern.SyncOptions{})
-	} else if err == nil {
+	case what == "step":
+		_, err = Shared{e}.Step(context.Background(), govern.StepOptions{})
+	case what == "run":
+		_, err = Shared{e}.Run(context.Background(), govern.RunOptions{MaxTurns: 4})
+	default:
 		_, err = e.Step(context.Background(), govern.StepOptions{})
 	}
 	if err != nil {

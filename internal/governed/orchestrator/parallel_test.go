@@ -61,6 +61,13 @@ func init() {
 		r["proposed_next_role"] = role
 		w.stage(r)
 	}
+	workers["own file"] = func(w *worker) {
+		role, _ := w.assignment["role"].(string)
+		w.append(role + ".txt")
+		r := w.result(role + ".txt")
+		r["proposed_next_role"] = role
+		w.stage(r)
+	}
 	workers["exit 3 together"] = func(w *worker) { w.outside("at-a", ""); w.meet(os.Args[1:]); os.Exit(3) }
 }
 

@@ -4,6 +4,7 @@ package orchestrator
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/drawbar/drawbar/internal/base/testenv"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/team"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
 // newTeam makes a project, a bare remote and a second clone.
@@ -437,7 +439,7 @@ func TestKilledInSync(t *testing.T) {
 	for n := 0; ; n++ {
 		alice.turn(govern.OutcomeAccepted)
 		c := exec.Command(self)
-		c.Env = append(os.Environ(), workerEnv+"=crashing engine", "DRAWBAR_TEST_SYNC=1", "DRAWBAR_TEST_ROOT="+bob.root, "DRAWBAR_TEST_CRASH="+strconv.Itoa(3*n))
+		c.Env = append(os.Environ(), workerEnv+"=crashing engine", "DRAWBAR_TEST_TEAM=sync", "DRAWBAR_TEST_ROOT="+bob.root, "DRAWBAR_TEST_CRASH="+strconv.Itoa(3*n))
 		out, err := c.CombinedOutput()
 		if err == nil {
 			break
@@ -512,6 +514,57 @@ func until(t *testing.T, what string, is func() bool) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	t.Fatal("never: " + what)
+}
+
+// The command of anchor gets the head of the chain after each decision; what it fails to keep is made good by the next one, and no turn waits for it.
+func TestAnchor(t *testing.T) {
+	kept := filepath.Join(t.TempDir(), "kept")
+	config := func(command string) string {
+		return one(runtimeOf("ok"), `,"anchor":["sh","-c",`+strconv.Quote(command)+`]`)
+	}
+	keep := `echo "$DRAWBAR_CHAIN_HEAD $DRAWBAR_CHAIN_ENTRIES $DRAWBAR_RUN_ID $DRAWBAR_CHECKPOINT" >> ` + kept
+	p := newProject(t, config(keep))
+	r := p.step(govern.OutcomeAccepted)
+	lines := func() []string {
+		b, err := os.ReadFile(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSpace(string(b)), "\n")
+	}
+	head, entries := p.view().Head()
+	if all := lines(); all[len(all)-1] != fmt.Sprintf("%s %d %s %s", head, entries, r.RunID, r.Commit) || strings.Count(p.read(protocol.ChainFile), "\n") != int(entries) {
+		t.Errorf("%q", all)
+	}
+	n := len(lines())
+	p.write("agentxchain.json", config("echo no network; exit 4"))
+	p.git("commit", "-qam", "broken")
+	p.step(govern.OutcomeAccepted)
+	if w := strings.Join(p.heard(govern.NoticeWarning), " "); !strings.Contains(w, "was not anchored") || !strings.Contains(w, "exit code 4 no network") {
+		t.Errorf("%s", w)
+	}
+	anchorLimit = 200 * time.Millisecond
+	defer func() { anchorLimit = 30 * time.Second }()
+	p.write("agentxchain.json", config("sleep 60"))
+	p.git("commit", "-qam", "hangs")
+	p.step(govern.OutcomeAccepted)
+	if w := strings.Join(p.heard(govern.NoticeWarning), " "); !strings.Contains(w, "timed out after 200ms") {
+		t.Errorf("%s", w)
+	}
+	if len(lines()) != n {
+		t.Error("a failed command kept something")
+	}
+	var asked []string
+	refuse := func(_ string, items []trust.Item) error {
+		for _, i := range items {
+			asked = append(asked, i.Place)
+		}
+		return errors.New("not trusted")
+	}
+	if _, err := p.engine(func(o *Options) { o.Trust = refuse }).Step(t.Context(), govern.StepOptions{}); err == nil || !slices.Contains(asked, "anchor") {
+		t.Errorf("%v %v", err, asked)
+	}
+	p.sound()
 }
 
 // A checkpoint that has to be signed and cannot be is not made, and nothing is accepted; the result waits.

@@ -46,6 +46,7 @@ type transaction struct {
 
 	committed bool // something
 	assigned  bool // a turn
+	decided   bool // something besides
 
 	adopted bool // another program wrote the state
 
@@ -81,6 +82,7 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 		err = errors.Join(err, l.Close())
 		if t != nil && t.committed {
 			e.tellWebhooks(ctx, p)
+			t.anchor(ctx)
 			e.publish(ctx, t.assigned)
 		}
 	}()
@@ -247,11 +249,13 @@ func (t *transaction) commit(ctx context.Context, kind commitKind, turn string, 
 	if err := t.follow(); err != nil {
 		return "", err
 	}
+	decides := kind != commitAssign && kind != commitInterrupted
 	if h := team.From(ctx); h != nil {
-		if err := h.Fence(ctx, kind != commitAssign && kind != commitInterrupted); err != nil {
+		if err := h.Fence(ctx, decides); err != nil {
 			return "", err
 		}
 	}
+	t.decided = t.decided || decides
 	t.assigned = t.assigned || kind == commitAssign
 	now := t.e.now()
 	tx := ledger.Tx{Kind: string(kind), TurnID: turn, Now: now.Time, Files: map[string][]byte{}}

@@ -42,6 +42,9 @@ func (p *Project) Items() []trust.Item {
 	for _, hook := range p.Config.Notices().Webhooks {
 		items = append(items, p.item(configfile.Path{"notifications", "webhooks", hook.Name}, p.Root, describe(hook, "webhook", nil, hook.URL)))
 	}
+	if command := p.Config.Anchor; len(command) > 0 {
+		items = append(items, p.item(configfile.Path{"anchor"}, p.Root, "after each decision: "+strings.Join(command, " "), command...))
+	}
 	for _, policy := range p.Config.Policies {
 		if policy.Rule == governance.RuleReproducible {
 			items = append(items, p.item(configfile.Path{"policies", policy.ID}, p.Root, "runs again the commands that a turn gives as its evidence"))

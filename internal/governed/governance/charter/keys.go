@@ -74,6 +74,7 @@ func newTable() *shape.Node {
 		key("checkpoint", closed("Drawbar only: how the commit of an accepted turn is made",
 			key("sign", flag("whether it is signed, with the key and the program of the user's git (absent: if commit.gpgsign is set)")),
 		)),
+		key("anchor", list("Drawbar only: command that keeps the head of the record's hash chain elsewhere, after each decision; it is in DRAWBAR_CHAIN_HEAD", str(""))),
 		key("record", one("Drawbar only: where the record is: on this machine, or on a ref of a git remote, for several clones",
 			protocol.RecordLocal, protocol.RecordBranch).Def(protocol.RecordLocal)),
 		key("record_remote", str("Drawbar only: the git remote of a record on a branch").Def("origin")),

@@ -1,0 +1,88 @@
+//go:build unix
+
+package orchestrator
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/internal/base/testenv"
+)
+
+// Commands of two clones are killed at random moments: in a turn, in several at once, in a push, in a pull. After each, the clone goes on; nothing
+// that was accepted is lost or there twice, and in the end both clones have the same. DRAWBAR_TEST_KILLS says how often; the seed is printed.
+func TestRandomKills(t *testing.T) {
+	t.Parallel()
+	kills := 6
+	if n, err := strconv.Atoi(os.Getenv("DRAWBAR_TEST_KILLS")); err == nil {
+		kills = n
+	}
+	seed := uint64(time.Now().UnixNano())
+	if n, err := strconv.ParseUint(os.Getenv("DRAWBAR_TEST_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+	self, err := testenv.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice, bob, _ := newTeam(t, several(2, `,"record":"branch"`, runtimeOf("own file"), runtimeOf("own file")))
+	begun := time.Now()
+	alice.turn(govern.OutcomeAccepted)
+	bob.sync(govern.SyncOptions{})
+	took := time.Since(begun) // by this machine, as busy as it is
+	known := map[string]bool{}
+	killed := 0
+	for i := range kills {
+		p := []*world{alice, bob}[dice.IntN(2)]
+		what := []string{"step", "run", "run", "sync"}[dice.IntN(4)]
+		c := exec.Command(self)
+		c.Env = append(os.Environ(), workerEnv+"=crashing engine", "DRAWBAR_TEST_TEAM="+what, "DRAWBAR_TEST_ROOT="+p.root, "DRAWBAR_TEST_CRASH=1000000")
+		var said strings.Builder
+		c.Stdout, c.Stderr = &said, &said
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration(dice.Int64N(int64(2*took))), func() { _ = c.Process.Kill() })
+		err := c.Wait()
+		if timer.Stop(); err != nil && strings.Contains(err.Error(), "killed") {
+			killed++
+		} else if err != nil {
+			t.Fatalf("seed %d, %d: %s: %v %s", seed, i, what, err, said.String())
+		}
+		if _, err := p.shared().Sync(t.Context(), govern.SyncOptions{}); err != nil {
+			t.Fatalf("seed %d, %d: sync after a killed %s: %v (%s)", seed, i, what, err, hint(err))
+		}
+		p.sound()
+		now := p.accepted()
+		for id := range known {
+			if !slices.Contains(now, id) {
+				t.Fatalf("seed %d, %d: turn %s is lost after a killed %s", seed, i, id, what)
+			}
+		}
+		for _, id := range now {
+			known[id] = true
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d, %d: %s", seed, i, what)
+		}
+		if other := map[*world]*world{alice: bob, bob: alice}[p]; i%3 == 2 {
+			other.sync(govern.SyncOptions{})
+			same(t, p, other)
+		}
+	}
+	t.Logf("%d of %d were killed, %d turns are accepted", killed, kills, len(known))
+	alice.sync(govern.SyncOptions{})
+	if r, err := alice.shared().Run(t.Context(), govern.RunOptions{MaxTurns: 3}); err != nil || r.Stop != govern.StopMaxTurns {
+		t.Errorf("seed %d: at the end: %s %v (%s)", seed, r.Stop, err, hint(err))
+	}
+	bob.sync(govern.SyncOptions{})
+	same(t, alice, bob)
+}
