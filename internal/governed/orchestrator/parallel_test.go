@@ -61,7 +61,7 @@ func init() {
 		r["proposed_next_role"] = role
 		w.stage(r)
 	}
-	workers["own file"] = func(w *worker) {
+	workers["file of the role"] = func(w *worker) {
 		role, _ := w.assignment["role"].(string)
 		w.append(role + ".txt")
 		r := w.result(role + ".txt")

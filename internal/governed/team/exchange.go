@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ func (t *Team) exchange(ctx context.Context, o wish) (out govern.Synced, err err
 		return out, err
 	}
 	defer unlock()
-	r, err := w.OpenRemote(ctx, t.o.Remote, filepath.Join(t.o.Root, filepath.FromSlash(protocol.LocksDir), "remote.git"), t.o.Environ)
+	r, err := w.OpenRemote(ctx, t.o.Remote, t.remoteDir(), t.o.Environ)
 	if err != nil {
 		return out, err
 	}
@@ -63,6 +64,17 @@ func (t *Team) exchange(ctx context.Context, o wish) (out govern.Synced, err err
 		}
 	}
 	return x.out, err
+}
+
+// remoteDir is the git directory of an exchange. Those that killed processes left are removed; a git that such a process started may still be
+// writing to its own.
+func (t *Team) remoteDir() string {
+	dir := filepath.Join(t.o.Root, filepath.FromSlash(protocol.LocksDir))
+	old, _ := filepath.Glob(filepath.Join(dir, "remote-*.git")) // the pattern is well formed
+	for _, name := range old {
+		_ = os.RemoveAll(name) // else the next exchange does
+	}
+	return filepath.Join(dir, fmt.Sprintf("remote-%d.git", os.Getpid()))
 }
 
 // alone waits for another process of this clone that is talking to the remote.
