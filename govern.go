@@ -39,8 +39,8 @@ func OpenProject(dir string, o govern.Options) (govern.Engine, error) {
 	return orchestrator.OpenShared(root, opts)
 }
 
-// cloneName is a name for the clone at root: it differs from machine to machine and from folder to folder. Its random part is among the user's
-// own files, where no turn's agent writes.
+// cloneName returns an id for the clone at root, different for each machine and folder. Its random part is stored in the user's configuration
+// directory, because agents could change a file of the project.
 func cloneName(root string) (string, error) {
 	dir, err := config.UserDir(os.Getenv)
 	if err != nil {
@@ -57,7 +57,7 @@ func cloneName(root string) (string, error) {
 		}
 	}
 	if err != nil {
-		return "", execution.Errorf(execution.CodeConfig, "name this machine: %w", err).WithHint("make %s writable", dir)
+		return "", execution.Errorf(execution.CodeConfig, "create the id of this machine: %w", err).WithHint("make %s writable", dir)
 	}
 	sum := sha256.Sum256(append(id, root...))
 	return hex.EncodeToString(sum[:12]), nil

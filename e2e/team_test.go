@@ -113,7 +113,7 @@ func TestGovernedTeam(t *testing.T) {
 			t.Fatalf("approved in the second clone: %+v", r)
 		}
 		carol := alice.clone(hub, "carol")
-		carol.git("fetch", "-q", "origin", "refs/drawbar/*:refs/drawbar/*")
+		carol.git("fetch", "-q", "origin", "refs/drawbar/runs/*:refs/drawbar/runs/*")
 		ref := strings.TrimSpace(carol.git("for-each-ref", "--format=%(refname)", "refs/drawbar/runs"))
 		v := carol.command("govern", "verify", "--from", ref, "--json")
 		var checked struct {

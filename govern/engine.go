@@ -14,7 +14,7 @@ import (
 // continue from. An error is an *execution.Error whose hint says what to type next; the outcome of a turn is in
 // the report. An Engine is safe for concurrent use.
 type Engine interface {
-	// Status returns the state of the run. It takes no lock and starts nothing.
+	// Status returns the state of the run. It changes nothing and connects to nothing.
 	Status(ctx context.Context) (Status, error)
 	// Step runs one turn: the pending one, or the next. It starts a run if there is none.
 	Step(ctx context.Context, o StepOptions) (Report, error)
@@ -59,10 +59,9 @@ type Engine interface {
 	Rerun(ctx context.Context, o RerunOptions) (Rerun, error)
 	// RunDue starts the runs that the schedules of agentxchain.json say, one after another, and continues one that was cut off.
 	RunDue(ctx context.Context, o ScheduleOptions) ([]Scheduled, error)
-	// Sync brings this clone and the remote to the same record, in a project with "record": "branch". The methods that write do so by
-	// themselves.
+	// Sync pulls and pushes the record of a project with "record": "branch". Methods that write do both automatically.
 	Sync(ctx context.Context, o SyncOptions) (Synced, error)
-	// Import continues with the files of another copy of the record, such as an export's.
+	// Import replaces the record with a copy that continues it, such as an export.
 	Import(ctx context.Context, o ImportOptions) (Imported, error)
 	// Notify tells the webhooks of agentxchain.json what is due: attempts that failed before, and reminders of approvals.
 	Notify(ctx context.Context) (Notified, error)

@@ -4,16 +4,16 @@ import "time"
 
 // SyncOptions are the options of Sync.
 type SyncOptions struct {
-	Run string // the run to carry on here; empty: the one of this clone, or else the only one in progress
-	// Theirs continues with the remote's record although this clone's differs, Ours the other way round. What is not continued is kept.
+	Run string // run to continue; empty: the current one of this clone, or the only one in progress
+	// Theirs replaces a diverged record of this clone, Ours that of the remote. The replaced one is kept.
 	Theirs, Ours bool
-	TakeOver     bool // take the run from a clone that holds it and is gone
+	TakeOver     bool // ignore the lease of another clone
 }
 
 // ImportOptions are the options of Import.
 type ImportOptions struct {
 	Files   map[string][]byte // the record's files, by path relative to the project, with slashes
-	Replace bool              // also a record that does not continue the one here, which is kept
+	Replace bool              // replace a diverged record, which is kept
 }
 
 // Imported is what Import did.
@@ -28,23 +28,23 @@ type Synced struct {
 	Share
 	Pulled bool     `json:"pulled"`
 	Pushed bool     `json:"pushed"`
-	Turns  []string `json:"turns,omitempty"`           // accepted elsewhere since the last time
+	Turns  []string `json:"turns,omitempty"`           // accepted turns that were pulled
 	Moved  string   `json:"branch_moved_to,omitempty"` // the commit
-	Kept   []string `json:"kept,omitempty"`            // where what was not continued is: a folder, a ref
+	Kept   []string `json:"kept,omitempty"`            // folders and refs that contain what was replaced
 }
 
-// Share is a record that several clones carry, as this clone knows it.
+// Share is the state of a record that several clones share, as of the last exchange.
 type Share struct {
 	Remote    string `json:"remote"`
 	Ref       string `json:"ref,omitempty"` // of the remote, for the current run
 	Run       string `json:"run_id,omitempty"`
-	Commit    string `json:"commit,omitempty"`   // what the ref was when this clone saw it last
-	Unpushed  bool   `json:"unpushed,omitempty"` // this clone has more than that
-	Lease     *Lease `json:"lease,omitempty"`    // nil: nobody holds the run
+	Commit    string `json:"commit,omitempty"`   // of the ref
+	Unpushed  bool   `json:"unpushed,omitempty"` // this clone has changes that are not pushed
+	Lease     *Lease `json:"lease,omitempty"`    // nil: none
 	LeaseHere bool   `json:"lease_here,omitempty"`
 }
 
-// Lease says who may write the record of a run.
+// Lease is the right to write the record of a run.
 type Lease struct {
 	Clone string    `json:"clone"` // random
 	Name  string    `json:"name,omitempty"`
@@ -52,7 +52,7 @@ type Lease struct {
 	Host  string    `json:"host,omitempty"`
 	Owner string    `json:"owner,omitempty"` // the command
 	Since time.Time `json:"since"`
-	Until time.Time `json:"until"` // it is renewed while the command works
+	Until time.Time `json:"until"` // renewed while the command runs
 }
 
 // Who names the holder for people.

@@ -328,15 +328,9 @@ func (e *Export) chained(ctx context.Context, rep *ExportReport, say func(string
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // the system's temporary folder
-	for name, b := range e.contents {
-		file := filepath.Join(dir, filepath.FromSlash(name)) // local, by files
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, b, 0o600); err != nil {
-			return err
-		}
+	defer func() { _ = os.RemoveAll(dir) }()                   // the system's temporary folder
+	if err := ledger.WriteFiles(dir, e.contents); err != nil { // local paths, by files
+		return err
 	}
 	found, err := ledger.Verify(ctx, dir, nil)
 	if err != nil {

@@ -25,8 +25,8 @@ func NextRole(run Run) (role, why string) {
 	return fallbackRole(run), "enters the phase " + st.Phase
 }
 
-// Slot is the role of another turn beside the active ones; empty if there is none: no turn is active, all places of the phase are taken,
-// a request waits for the active turns to end, or the roles that are left are for people.
+// Slot returns a role that can take another turn while others are active. It is empty if no turn is active, the phase's limit is reached, a
+// request waits for the active turns to end, or only people perform the remaining roles.
 func Slot(run Run) string {
 	st := &run.State
 	if st.ActiveTurns.Len() == 0 || st.QueuedTransition != nil || st.QueuedCompletion != nil {

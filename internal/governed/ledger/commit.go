@@ -342,8 +342,11 @@ func (l *Ledger) addFiles(j *journal, tx *Tx, session, state []byte) error {
 	return add(protocol.StateFile, state)
 }
 
+// ValidTurn reports whether a turn id can be the name of a folder.
+func ValidTurn(id string) bool { return turnPattern().MatchString(id) }
+
 func archivable(turn string) error {
-	if turnPattern().MatchString(turn) {
+	if ValidTurn(turn) {
 		return nil
 	}
 	return execution.Errorf(execution.CodeInternal, "the turn id %q cannot be the name of a folder", turn)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -17,8 +18,8 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// What a copy of the record consists of: these files, and everything in these folders. Locks, transactions, worktrees and displaced
-// bytes belong to one machine, and prompts to the project's own files.
+// A copy of the record consists of these files and everything in these folders. Locks, transactions, worktrees and kept files belong to one
+// machine, and prompts to the project.
 func copiedFiles() []string {
 	return append(chained(), protocol.ChainFile, protocol.SessionFile, protocol.HookAuditFile, protocol.AnnotationsFile, protocol.NoticeAuditFile,
 		protocol.SchedulesFile, protocol.TalkFile, protocol.HumanTasksFile, stateCopy, protocol.StateFile)
@@ -70,7 +71,7 @@ func Files(ctx context.Context, root string, visit func(File) error) error {
 		if err != nil {
 			break
 		}
-		if f.Info.Size() > 0 || !slices.Contains(chained(), f.Name) { // else as if it were not there
+		if f.Info.Size() > 0 || !slices.Contains(chained(), f.Name) { // an empty one counts as missing
 			err = visit(f)
 		}
 	}
@@ -93,7 +94,7 @@ func (d *disk) copied() ([]File, error) {
 		}
 	}
 	for _, dir := range copiedFolders() {
-		// Names and dates only, and through no link: opening thousands of files below the root one by one takes a second.
+		// This follows no links below dir. Walking the os.Root would open every parent again for each file, a second for 500 turns.
 		err := filepath.WalkDir(d.at(dir), func(path string, e fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -118,10 +119,34 @@ func (d *disk) copied() ([]File, error) {
 	return all, nil
 }
 
+// WriteFiles writes files below a folder, by path with slashes. The caller has checked the paths.
+func WriteFiles(dir string, files map[string][]byte) error {
+	for name, content := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return failed("make the folder", filepath.Dir(file), err)
+		}
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			return failed("write", file, err)
+		}
+	}
+	return nil
+}
+
 // Copy is a copy of the record.
 type Copy struct {
-	Names []string          // all its files
-	Files map[string][]byte // the contents of those that differ from the record's, or of all
+	Names  []string          // all its files
+	Files  map[string][]byte // the contents of those that differ from the record's, or of all
+	Remove []string          // files of Loose that it no longer has
+}
+
+// Loose reports whether a file of the record is outside the hash chain, and may change without a transaction.
+func Loose(name string) bool {
+	switch name {
+	case protocol.NoticeAuditFile, protocol.SchedulesFile, protocol.AnnotationsFile:
+		return true
+	}
+	return strings.HasPrefix(name, protocol.StagingDir+"/") || strings.HasPrefix(name, protocol.IntakeDir+"/")
 }
 
 // ErrDiverged matches errors about a copy that does not continue the record.
@@ -145,8 +170,8 @@ func (l *Ledger) Follows(c Copy) error {
 	return nil
 }
 
-// Import brings the record to where a copy of it is. A copy that does not continue it is refused, see Follows. The caller has verified the
-// copy.
+// Import appends and replaces what a copy has more than the record. The copy must continue the record (see Follows), and the caller has
+// verified it.
 func (l *Ledger) Import(ctx context.Context, now time.Time, c Copy) error {
 	leave, err := l.lock.enter(ctx)
 	if err != nil {
@@ -161,19 +186,19 @@ func (l *Ledger) Import(ctx context.Context, now time.Time, c Copy) error {
 	}
 	j := &journal{Format: journalFormat, TransactionID: journalPrefix + randomHex(), Kind: "import", Status: journalStatus, PreparedAt: protocol.At(now)}
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(c.Files)), func(name string) bool { return name == protocol.ChainFile || name == protocol.StateFile })
-	for _, name := range append(names, protocol.ChainFile, protocol.StateFile) { // what the others depend on comes last
+	for _, name := range append(names, protocol.ChainFile, protocol.StateFile) { // these two depend on the others
 		content, ok := c.Files[name]
 		if !ok {
 			continue
 		}
 		if !Copied(name) || l.disk.local(name) != nil {
-			return execution.Errorf(execution.CodeValidation, "the copy contains %q, which is no file of a record", name)
+			return execution.Errorf(execution.CodeValidation, "the copy contains %q, which does not belong to a record", name)
 		}
 		old, err := l.disk.read(name)
 		if err != nil {
 			return err
 		}
-		if err := l.keepWork(name, old, content); err != nil {
+		if err := l.keepReplaced(name, old, content); err != nil {
 			return err
 		}
 		if name != protocol.ChainFile && !slices.Contains(chained(), name) {
@@ -182,7 +207,10 @@ func (l *Ledger) Import(ctx context.Context, now time.Time, c Copy) error {
 			j.Appends = append(j.Appends, appendStep{File: name, Offset: int64(len(old)), Content: content[len(old):]})
 		}
 	}
-	if j.Remove, err = l.gone(c); err != nil {
+	if i := slices.IndexFunc(c.Remove, func(name string) bool { return !Loose(name) || !Copied(name) }); i >= 0 {
+		return execution.Errorf(execution.CodeInternal, "%s is part of the record and is not removed", c.Remove[i])
+	}
+	if j.Remove, err = l.obsolete(c); err != nil {
 		return err
 	}
 	l.tail = nil
@@ -193,57 +221,56 @@ func (l *Ledger) Import(ctx context.Context, now time.Time, c Copy) error {
 	return err
 }
 
-// keepWork keeps a staged file that the import replaces or removes: somebody may have been at work on it.
-func (l *Ledger) keepWork(name string, old, next []byte) error {
-	if old == nil || !strings.HasPrefix(name, protocol.StagingDir+"/") || bytes.Equal(old, next) {
+// keepReplaced keeps a file that no transaction wrote and that the import replaces or removes: somebody may be working on it.
+func (l *Ledger) keepReplaced(name string, old, next []byte) error {
+	if old == nil || bytes.Equal(old, next) || !strings.HasPrefix(name, protocol.StagingDir+"/") && !strings.HasPrefix(name, protocol.IntakeDir+"/") {
 		return nil
 	}
 	kept, err := l.keep(name, 0, old)
 	if err == nil {
-		l.note(Note{What: "displaced", Path: name, Kept: kept, Message: name + " came from another clone; the one that was here is kept in " + kept})
+		l.note(Note{What: "displaced", Path: name, Kept: kept, Message: name + " was replaced by the version of another clone; the previous one is kept in " + kept})
 	}
 	return err
 }
 
-// gone lists what a copy no longer has, whole bundles as folders.
-func (l *Ledger) gone(c Copy) ([]string, error) {
-	there, err := l.disk.copied()
-	if err != nil {
-		return nil, err
-	}
-	in := map[string]bool{}
+// obsolete returns the bundles and staged files here of turns that the copy has archived.
+func (l *Ledger) obsolete(c Copy) ([]string, error) {
+	var list []string
 	for _, name := range c.Names {
-		for ; name != "."; name = path.Dir(name) {
-			in[name] = true
-		}
-	}
-	var gone []string
-	for _, f := range there {
-		name := f.Name
-		if in[name] {
+		rest, ok := strings.CutPrefix(name, protocol.ArchiveDir+"/")
+		turn, _, inTurn := strings.Cut(rest, "/")
+		if !ok || !inTurn || !ValidTurn(turn) || len(list) > 1 && list[len(list)-2] == protocol.BundleDir(turn) {
 			continue
 		}
-		if turn, ok := strings.CutPrefix(name, protocol.StagingDir+"/"); ok {
-			old, err := l.disk.read(name)
+		list = append(list, protocol.BundleDir(turn), path.Dir(protocol.StagedFile(turn)))
+	}
+	list = slices.DeleteFunc(list, func(dir string) bool {
+		_, err := l.disk.root.Lstat(dir)
+		return err != nil || slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasPrefix(name, dir+"/") })
+	})
+	for _, dir := range list {
+		turn, staged := strings.CutPrefix(dir, protocol.StagingDir+"/")
+		if !staged {
+			continue
+		}
+		files, err := l.names(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			old, err := l.disk.read(dir + "/" + file)
+			if err == nil {
+				err = l.keepReplaced(dir+"/"+file, old, c.Files[protocol.ArchiveDir+"/"+turn+"/staging/"+file])
+			}
 			if err != nil {
 				return nil, err
 			}
-			if turn, file, ok := strings.Cut(turn, "/"); ok {
-				if err := l.keepWork(name, old, c.Files[protocol.ArchiveDir+"/"+turn+"/staging/"+file]); err != nil {
-					return nil, err
-				}
-			}
 		}
-		for dir := path.Dir(name); !in[dir] && Copied(dir); dir = path.Dir(dir) {
-			name = dir
-		}
-		gone = append(gone, name)
 	}
-	slices.Sort(gone)
-	return slices.Compact(gone), nil
+	return append(list, c.Remove...), nil
 }
 
-// SetAside moves the record to a folder below the archive, where it is kept, and returns that folder. The project has no record then.
+// SetAside moves the record to a folder in the archive and returns that folder. Afterwards the project has no record.
 func (l *Ledger) SetAside(ctx context.Context, now time.Time) (string, error) {
 	leave, err := l.lock.enter(ctx)
 	if err != nil {

@@ -62,7 +62,7 @@ type verifier struct {
 	v        *View
 	report   *Report
 	files    map[string]*covered
-	verified int64 // entries whose archived files were verified before
+	verified int64 // number of entries whose archives were verified before
 	prev     string
 	seq      int64
 	state    string // digest of state.json, from the last entry about it
@@ -83,7 +83,7 @@ func Verify(ctx context.Context, root string, heads []string) (Report, error) {
 	return VerifyGrown(ctx, root, heads, 0)
 }
 
-// VerifyGrown is Verify of a record whose first entries were verified before: the archived files of those are not looked at.
+// VerifyGrown is Verify without reading the archives of the first entries, which were verified before.
 func VerifyGrown(ctx context.Context, root string, heads []string, verified int64) (Report, error) {
 	d, err := openDisk(root, nil)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // anchorLimit is how long the command of anchor may take.
 var anchorLimit = 30 * time.Second
 
-// anchor gives the head of the record's hash chain to the command of agentxchain.json that keeps it elsewhere. A head covers everything before
-// it, so what failed is made good by the next decision.
+// anchor passes the head of the record's hash chain to the configured command, which stores it elsewhere. A head covers all entries before it, so
+// a failure is made up for by the next decision.
 func (t *transaction) anchor(ctx context.Context) {
 	command := t.run.Config.Anchor
 	if len(command) == 0 || !t.decided {
@@ -38,7 +38,7 @@ func (t *transaction) anchor(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		t.e.warn("the head of the record's chain was not anchored; the next decision tries again: " + err.Error())
+		t.e.warn("the chain head was not anchored (the next decision retries): " + err.Error())
 	}
 }
 

@@ -287,7 +287,7 @@ func (t *transaction) choose(o govern.StepOptions) (string, error) {
 		WithHint("choose one: drawbar govern step --turn %s", active.Keys()[0])
 }
 
-// parallel reports whether turns work beside each other: then each has a worktree, or nobody could tell whose a change is.
+// parallel reports whether several turns may be active. Each then has a worktree, so that changes can be attributed.
 func (t *transaction) parallel() bool {
 	return governance.Parallel(t.run) && t.work.Kind() == workspace.Git
 }
@@ -302,7 +302,7 @@ func (t *transaction) assign(ctx context.Context, o govern.StepOptions) (*job, *
 		return nil, nil, refusal(stand[0])
 	}
 	if beside := governance.ActiveRoles(t.run); len(beside) > 0 {
-		why = "works beside " + strings.Join(beside, ", ")
+		why = "runs in parallel with " + strings.Join(beside, ", ")
 	}
 	var err error
 	id := newID("turn")

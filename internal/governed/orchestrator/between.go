@@ -56,9 +56,9 @@ func (t *transaction) takeUp(ctx context.Context, turn *protocol.Turn) error {
 			in.Baseline = between(turn.Baseline, &left, &now)
 		}
 	}
-	if turn.Baseline != nil && t.e.elsewhere(turn) {
+	if turn.Baseline != nil && t.e.dispatchedElsewhere(turn) {
 		in.Baseline = turn.Baseline
-		if turn.Worktree == "" && !t.byPerson(turn) { // it begins again with what it finds
+		if turn.Worktree == "" && !t.byPerson(turn) { // it starts from the current files
 			now, err := t.work.Baseline(ctx)
 			if err != nil {
 				return err
@@ -74,11 +74,11 @@ func (t *transaction) byPerson(turn *protocol.Turn) bool {
 	return rt.Type == protocol.RuntimeManual
 }
 
-// fromElsewhere adapts turns that another clone began: a worktree is made here, and of a person's turn, files that were changed there already, and
-// are not here, do not count.
-func (t *transaction) fromElsewhere(ctx context.Context) error {
+// adaptElsewhere adapts active turns that another clone dispatched: it creates their worktrees, and removes files from a person's baseline that
+// were modified there and are not here.
+func (t *transaction) adaptElsewhere(ctx context.Context) error {
 	for id, turn := range t.state().ActiveTurns.All() {
-		if turn.Baseline == nil || !t.e.elsewhere(turn) {
+		if turn.Baseline == nil || !t.e.dispatchedElsewhere(turn) {
 			continue
 		}
 		own := *turn

@@ -98,7 +98,7 @@ func (e *Local) Reject(ctx context.Context, o govern.RejectOptions) (rep govern.
 			in.Reason = cmp.Or(o.Reason, "rejected by the operator") // the record says what is wrong with it
 		}
 		if o.Reassign {
-			base, err := t.afresh(ctx, turn)
+			base, err := t.freshBaseline(ctx, turn)
 			if err != nil {
 				return err
 			}
@@ -124,8 +124,8 @@ func (e *Local) Reject(ctx context.Context, o govern.RejectOptions) (rep govern.
 	return rep, err
 }
 
-// afresh is the baseline of a turn that begins again on top of what was accepted meanwhile. A worktree is made anew.
-func (t *transaction) afresh(ctx context.Context, turn *protocol.Turn) (base protocol.Baseline, err error) {
+// freshBaseline returns the baseline for a restart from the current files. It recreates the turn's worktree.
+func (t *transaction) freshBaseline(ctx context.Context, turn *protocol.Turn) (base protocol.Baseline, err error) {
 	if turn.Worktree == "" {
 		return t.work.Baseline(ctx)
 	}

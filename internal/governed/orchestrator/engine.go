@@ -32,7 +32,7 @@ type Options struct {
 	// Trust returns nil if the user has trusted all programs that items would run, else the error to end with; it
 	// starts and asks nothing. A nil Trust refuses every item.
 	Trust func(root string, items []trust.Item) error
-	// Clone names this copy of the repository; nil derives a name from its path. Nothing that an agent writes may decide it.
+	// Clone returns an id for this clone of the repository; nil uses its path. It must not depend on files that an agent writes.
 	Clone func(root string) (string, error)
 	// LockWait is how long a command waits for another that writes the record; 0 is 5 s.
 	LockWait time.Duration
@@ -49,10 +49,10 @@ type Local struct {
 	history ledger.HistoryReader
 	floor   atomic.Int64 // time of the last transaction that was read, in milliseconds
 	work    atomic.Pointer[workspace.Workspace]
-	name    func() (string, error) // of this clone
+	name    func() (string, error) // id of this clone
 }
 
-// clone is the name of this clone; empty if it has none, and then no turn counts as begun elsewhere.
+// clone returns the id of this clone; empty after an error.
 func (e *Local) clone() string {
 	name, err := e.name()
 	if err != nil {

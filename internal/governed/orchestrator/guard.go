@@ -55,11 +55,11 @@ func (e *Local) outside(st *protocol.State) error {
 		WithHint("write the result to %s; a person runs this command in their own shell", protocol.StagedFile(id))
 }
 
-// cloneRule names the clone among the rules of a turn: in another clone, git's settings are those of another machine.
+// cloneRule is the entry for the clone in a turn's rules. Another clone has other git settings, so they are not compared.
 const cloneRule = "clone"
 
-// elsewhere reports whether another clone dispatched a turn last.
-func (e *Local) elsewhere(turn *protocol.Turn) bool {
+// dispatchedElsewhere reports whether another clone dispatched the turn.
+func (e *Local) dispatchedElsewhere(turn *protocol.Turn) bool {
 	id := turn.RuleFiles.At(cloneRule)
 	return id != "" && id != e.clone()
 }
@@ -114,7 +114,7 @@ func (t *transaction) breachOf(ctx context.Context, turn *protocol.Turn) (b brea
 	then.Delete(cloneRule)
 	now.Delete(cloneRule)
 	b.rules = slices.DeleteFunc(project.RuleChanges(then, now), workspace.Binds)
-	if t.work.Kind() != workspace.Git || t.e.elsewhere(turn) {
+	if t.work.Kind() != workspace.Git || t.e.dispatchedElsewhere(turn) {
 		return b, nil // moved is more precise than a list of missing files
 	}
 	for _, r := range workspace.Rebounds(turn.RuleFiles, now) {

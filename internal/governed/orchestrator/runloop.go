@@ -11,14 +11,18 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/governed/team"
 )
 
 const defaultMaxTurns = 50
 
-// Run runs turns until a person is needed, a limit is reached, or the run ends. Where the phase allows it, turns run beside each other.
+// Run runs turns until a person is needed, a limit is reached, or the run ends. It runs several turns at once if the phase allows it.
 func (e *Local) Run(ctx context.Context, o govern.RunOptions) (govern.RunReport, error) {
 	if o.DryRun {
 		return e.plan()
+	}
+	if h := team.From(ctx); h != nil {
+		h.Long = true
 	}
 	r := &running{e: e, o: o, limit: o.MaxTurns, out: govern.RunReport{Turns: []govern.Report{}}, ends: make(chan ending)}
 	if r.limit <= 0 {
@@ -32,18 +36,18 @@ func (e *Local) Run(ctx context.Context, o govern.RunOptions) (govern.RunReport,
 		if r.out.Stop != "" {
 			return r.out, nil
 		}
-		if left := r.left(); left != "" {
+		if left := r.pendingTurn(); left != "" {
 			first.Turn, first.Role = left, ""
 		}
 		for next := first; r.start(ctx, next); {
-			if next = r.next(ctx); next == (govern.StepOptions{}) {
+			if next = r.nextStep(ctx); next == (govern.StepOptions{}) {
 				break
 			}
 		}
 		for r.active > 0 {
-			r.end(ctx, <-r.ends)
-			for r.active > 0 { // others go on: a place may have become free
-				if next := r.next(ctx); next == (govern.StepOptions{}) || !r.start(ctx, next) {
+			r.collect(ctx, <-r.ends)
+			for r.active > 0 { // a slot may be free
+				if next := r.nextStep(ctx); next == (govern.StepOptions{}) || !r.start(ctx, next) {
 					break
 				}
 			}
@@ -55,25 +59,25 @@ func (e *Local) Run(ctx context.Context, o govern.RunOptions) (govern.RunReport,
 	}
 }
 
-// running is a run of many turns, of which several may be active.
+// running is the state of Run.
 type running struct {
 	e       *Local
 	o       govern.RunOptions
 	limit   int
 	out     govern.RunReport
 	err     error
-	active  int // turns of ours
+	active  int // turns that this Run is running
 	ends    chan ending
-	retries []string // turns in conflict that begin again
+	retries []string // conflicted turns to restart
 }
 
-// ending is a turn that has ended.
+// ending is the end of a turn.
 type ending struct {
 	rep govern.Report
 	err error
 }
 
-// start begins a turn, beside those that are active, and returns when it works. It reports whether it does.
+// start starts a turn and returns once its worker runs. It reports whether it does.
 func (r *running) start(ctx context.Context, s govern.StepOptions) bool {
 	s.Timeout, s.NoWait, s.Verbose = r.o.Timeout, true, r.o.Verbose
 	beside := r.active > 0 && s.Turn == ""
@@ -87,13 +91,13 @@ func (r *running) start(ctx context.Context, s govern.StepOptions) bool {
 	case <-begun:
 		return true
 	case end := <-r.ends:
-		r.end(ctx, end)
+		r.collect(ctx, end)
 		return false
 	}
 }
 
-// left is a turn to begin with, if there is a choice: one in conflict, or one of several that a killed process left.
-func (r *running) left() string {
+// pendingTurn returns an active turn to run: a conflicted one to restart, or one of several that a killed process left; empty for none.
+func (r *running) pendingTurn() string {
 	if len(r.retries) > 0 {
 		id := r.retries[0]
 		r.retries = r.retries[1:]
@@ -103,11 +107,11 @@ func (r *running) left() string {
 	if err != nil || t.state().ActiveTurns.Len() < 2 {
 		return ""
 	}
-	return t.idle()
+	return t.idleTurn()
 }
 
-// idle is an active turn that nothing runs and that may go on; empty if there is none.
-func (t *transaction) idle() string {
+// idleTurn returns an active turn that no process runs and that can continue; empty for none.
+func (t *transaction) idleTurn() string {
 	for id, turn := range t.state().ActiveTurns.All() {
 		switch turn.Status {
 		case protocol.TurnFailed, protocol.TurnFailedAcceptance, protocol.TurnConflicted:
@@ -120,8 +124,8 @@ func (t *transaction) idle() string {
 	return ""
 }
 
-// next is what may begin beside the active turns: one that was left, or another role's. Zero: nothing.
-func (r *running) next(ctx context.Context) (s govern.StepOptions) {
+// nextStep returns what to run concurrently with the active turns: a pending turn, or another role. Zero means nothing.
+func (r *running) nextStep(ctx context.Context) (s govern.StepOptions) {
 	if r.err != nil || r.out.Stop != "" || ctx.Err() != nil || len(r.out.Turns)+r.active >= r.limit {
 		return s
 	}
@@ -132,14 +136,14 @@ func (r *running) next(ctx context.Context) (s govern.StepOptions) {
 	if err != nil || !t.parallel() {
 		return s
 	}
-	if s.Turn = r.left(); s.Turn == "" {
+	if s.Turn = r.pendingTurn(); s.Turn == "" {
 		s.Role = governance.Slot(t.run)
 	}
 	return s
 }
 
-// end takes the report of a turn that has ended.
-func (r *running) end(ctx context.Context, end ending) {
+// collect adds the report of a turn that has ended.
+func (r *running) collect(ctx context.Context, end ending) {
 	r.active--
 	if end.err != nil {
 		r.err = errors.Join(r.err, end.err)
@@ -147,9 +151,9 @@ func (r *running) end(ctx context.Context, end ending) {
 	}
 	rep := end.rep
 	r.out.Last = rep
-	again := (rep.Outcome == govern.OutcomeBlocked || rep.Outcome == govern.OutcomeFailed) && r.again(ctx, rep)
+	again := (rep.Outcome == govern.OutcomeBlocked || rep.Outcome == govern.OutcomeFailed) && r.reassign(ctx, rep)
 	if rep.TurnID != "" {
-		if !again { // as an attempt that is repeated
+		if !again { // it is another attempt of the same turn
 			r.out.Turns = append(r.out.Turns, rep)
 		}
 		r.e.note(govern.Notice{Kind: govern.NoticeKind(rep.Outcome), TurnID: rep.TurnID, Role: rep.Role, Text: line(rep)})
@@ -170,8 +174,8 @@ func (r *running) end(ctx context.Context, end ending) {
 	}
 }
 
-// again lets a turn begin again whose files were overtaken by another one's, if that is what the rules suggest.
-func (r *running) again(ctx context.Context, rep govern.Report) bool {
+// reassign restarts a turn that conflicts with accepted ones, if the rules suggest it. It reports whether it did.
+func (r *running) reassign(ctx context.Context, rep govern.Report) bool {
 	t, err := r.e.look()
 	if err != nil {
 		return false

@@ -14,11 +14,11 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/team"
 )
 
-// Shared is the engine of a project whose record several clones may carry: what writes begins where the team is, holds the run meanwhile,
-// and ends with a push. A project without "record": "branch" is as with Local. It is safe for concurrent use.
+// Shared is the engine of a project whose record several clones may share. A method that writes pulls the record first, holds the run while it
+// works, and pushes at the end. Without "record": "branch" it does what Local does. It is safe for concurrent use.
 type Shared struct{ *Local }
 
-// OpenShared is Open for a project that a team may carry.
+// OpenShared is Open for a project that several clones may share.
 func OpenShared(root string, o Options) (Shared, error) {
 	e, err := Open(root, o)
 	return Shared{e}, err
@@ -60,23 +60,23 @@ func (e *Local) record(ctx context.Context, fn func(*ledger.Ledger) error) (err 
 	return err
 }
 
-// publish pushes what happened, if this clone holds the run for longer: a turn begins, or others follow. Else the end of the command does.
+// publish pushes the record if this clone holds the run for longer: a turn starts, or more turns follow. Otherwise the end of the command does.
 func (e *Local) publish(ctx context.Context, assigned bool) {
 	if h := team.From(ctx); h != nil && (assigned || h.Long) {
 		if err := h.Publish(context.WithoutCancel(ctx)); err != nil {
-			e.warn("the others do not know of the last step yet: " + err.Error())
+			e.warn("the last step was not pushed: " + err.Error())
 		}
 	}
 }
 
-// together calls fn while this clone holds the run.
-func together[T any](ctx context.Context, e Shared, fn func(context.Context) (T, error)) (out T, err error) {
+// withRun calls a method of Local while this clone holds the run.
+func withRun[O, T any](ctx context.Context, e Shared, o O, method func(context.Context, O) (T, error)) (out T, err error) {
 	t, err := e.team()
-	if err != nil || t == nil || team.From(ctx) != nil {
-		if err != nil {
-			return out, err
-		}
-		return fn(ctx)
+	if err != nil {
+		return out, err
+	}
+	if t == nil || team.From(ctx) != nil {
+		return method(ctx, o)
 	}
 	if err := e.Outside(); err != nil {
 		return out, err
@@ -87,10 +87,10 @@ func together[T any](ctx context.Context, e Shared, fn func(context.Context) (T,
 	}
 	defer func() {
 		if end := h.End(context.WithoutCancel(ctx)); end != nil {
-			e.warn("the others do not have what this command did: " + end.Error() + "; again: drawbar govern sync")
+			e.warn("the changes of this command were not pushed: " + end.Error() + "; retry: drawbar govern sync")
 		}
 	}()
-	return fn(h.With(ctx))
+	return method(h.With(ctx), o)
 }
 
 // Sync brings this clone and the remote to the same record.
@@ -124,104 +124,101 @@ func (e Shared) Status(ctx context.Context) (govern.Status, error) {
 	return st, err
 }
 
-// What follows is Local's, together with the team.
+// The methods below are Local's, called while this clone holds the run.
 
 func (e Shared) Step(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Step(ctx, o) })
+	return withRun(ctx, e, o, e.Local.Step)
+}
+
+func (e Shared) Resume(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
+	return withRun(ctx, e, o, e.Local.Resume)
+}
+
+func (e Shared) Assign(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
+	return withRun(ctx, e, o, e.Local.Assign)
+}
+
+func (e Shared) Restart(ctx context.Context, o govern.RestartOptions) (govern.Report, error) {
+	return withRun(ctx, e, o, e.Local.Restart)
+}
+
+func (e Shared) Accept(ctx context.Context, o govern.AcceptOptions) (govern.Report, error) {
+	return withRun(ctx, e, o, e.Local.Accept)
+}
+
+func (e Shared) Submit(ctx context.Context, o govern.SubmitOptions) (govern.Report, error) {
+	return withRun(ctx, e, o, e.Local.Submit)
+}
+
+func (e Shared) Reject(ctx context.Context, o govern.RejectOptions) (govern.Report, error) {
+	return withRun(ctx, e, o, e.Local.Reject)
+}
+
+func (e Shared) Approve(ctx context.Context, o govern.ApproveOptions) (govern.Report, error) {
+	return withRun(ctx, e, o, e.Local.Approve)
+}
+
+func (e Shared) Decline(ctx context.Context, o govern.DeclineOptions) (govern.Report, error) {
+	return withRun(ctx, e, o, e.Local.Decline)
+}
+
+func (e Shared) RuleObjection(ctx context.Context, o govern.ObjectionOptions) (govern.Report, error) {
+	return withRun(ctx, e, o, e.Local.RuleObjection)
+}
+
+func (e Shared) DecideProposal(ctx context.Context, o govern.ProposalOptions) (govern.Report, error) {
+	return withRun(ctx, e, o, e.Local.DecideProposal)
+}
+
+func (e Shared) Escalate(ctx context.Context, o govern.EscalateOptions) (govern.Report, error) {
+	return withRun(ctx, e, o, e.Local.Escalate)
+}
+
+func (e Shared) Import(ctx context.Context, o govern.ImportOptions) (govern.Imported, error) {
+	return withRun(ctx, e, o, e.Local.Import)
+}
+
+func (e Shared) Checkpoint(ctx context.Context, turn string) (govern.Report, error) {
+	return withRun(ctx, e, turn, e.Local.Checkpoint)
+}
+
+func (e Shared) Unblock(ctx context.Context, escalation string) (govern.Report, error) {
+	return withRun(ctx, e, escalation, e.Local.Unblock)
+}
+
+func (e Shared) SetTemplate(ctx context.Context, id string) (govern.TemplateChange, error) {
+	return withRun(ctx, e, id, e.Local.SetTemplate)
+}
+
+func (e Shared) Reissue(ctx context.Context, turn, reason string) (govern.Report, error) {
+	return withRun(ctx, e, turn, func(ctx context.Context, turn string) (govern.Report, error) {
+		return e.Local.Reissue(ctx, turn, reason)
+	})
+}
+
+func (e Shared) StartRun(ctx context.Context) (govern.Report, error) {
+	return withRun(ctx, e, struct{}{}, func(ctx context.Context, _ struct{}) (govern.Report, error) { return e.Local.StartRun(ctx) })
 }
 
 func (e Shared) Run(ctx context.Context, o govern.RunOptions) (govern.RunReport, error) {
 	if o.DryRun {
 		return e.Local.Run(ctx, o)
 	}
-	return together(ctx, e, func(ctx context.Context) (govern.RunReport, error) {
-		if h := team.From(ctx); h != nil {
-			h.Long = true
-		}
-		return e.Local.Run(ctx, o)
-	})
+	return withRun(ctx, e, o, e.Local.Run)
 }
 
 func (e Shared) RunDue(ctx context.Context, o govern.ScheduleOptions) ([]govern.Scheduled, error) {
 	if o.DryRun {
 		return e.Local.RunDue(ctx, o)
 	}
-	return together(ctx, e, func(ctx context.Context) ([]govern.Scheduled, error) { return e.Local.RunDue(ctx, o) })
-}
-
-func (e Shared) Resume(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Resume(ctx, o) })
-}
-
-func (e Shared) Restart(ctx context.Context, o govern.RestartOptions) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Restart(ctx, o) })
-}
-
-func (e Shared) Accept(ctx context.Context, o govern.AcceptOptions) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Accept(ctx, o) })
-}
-
-func (e Shared) Submit(ctx context.Context, o govern.SubmitOptions) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Submit(ctx, o) })
-}
-
-func (e Shared) Reject(ctx context.Context, o govern.RejectOptions) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Reject(ctx, o) })
-}
-
-func (e Shared) Reissue(ctx context.Context, turn, reason string) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Reissue(ctx, turn, reason) })
-}
-
-func (e Shared) Checkpoint(ctx context.Context, turn string) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Checkpoint(ctx, turn) })
-}
-
-func (e Shared) Approve(ctx context.Context, o govern.ApproveOptions) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Approve(ctx, o) })
-}
-
-func (e Shared) Decline(ctx context.Context, o govern.DeclineOptions) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Decline(ctx, o) })
-}
-
-func (e Shared) RuleObjection(ctx context.Context, o govern.ObjectionOptions) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.RuleObjection(ctx, o) })
-}
-
-func (e Shared) DecideProposal(ctx context.Context, o govern.ProposalOptions) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.DecideProposal(ctx, o) })
-}
-
-func (e Shared) Escalate(ctx context.Context, o govern.EscalateOptions) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Escalate(ctx, o) })
-}
-
-func (e Shared) Unblock(ctx context.Context, escalation string) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Unblock(ctx, escalation) })
-}
-
-func (e Shared) StartRun(ctx context.Context) (govern.Report, error) {
-	return together(ctx, e, e.Local.StartRun)
-}
-
-func (e Shared) Assign(ctx context.Context, o govern.StepOptions) (govern.Report, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Report, error) { return e.Local.Assign(ctx, o) })
+	return withRun(ctx, e, o, e.Local.RunDue)
 }
 
 // RunWorker is Local's.
 func (e Shared) RunWorker(ctx context.Context, x External, runtimeType string) (id string, out turnruntime.Outcome, err error) {
-	id, err = together(ctx, e, func(ctx context.Context) (id string, err error) {
+	id, err = withRun(ctx, e, x, func(ctx context.Context, x External) (id string, err error) {
 		id, out, err = e.Local.RunWorker(ctx, x, runtimeType)
 		return id, err
 	})
 	return id, out, err
-}
-
-func (e Shared) Import(ctx context.Context, o govern.ImportOptions) (govern.Imported, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.Imported, error) { return e.Local.Import(ctx, o) })
-}
-
-func (e Shared) SetTemplate(ctx context.Context, id string) (govern.TemplateChange, error) {
-	return together(ctx, e, func(ctx context.Context) (govern.TemplateChange, error) { return e.Local.SetTemplate(ctx, id) })
 }

@@ -210,6 +210,81 @@ func TestTakeOver(t *testing.T) {
 	same(t, alice, bob)
 }
 
+// A person who fetches the refs of records does not make this clone believe that it has seen them: what others decided is not overwritten.
+func TestFetchedByAPerson(t *testing.T) {
+	t.Parallel()
+	alice, bob, _ := newTeam(t, branched(runtimeOf("ok")))
+	alice.turn(govern.OutcomeAccepted)
+	te, err := alice.shared().team()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := te.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bob.sync(govern.SyncOptions{TakeOver: true})
+	bob.turn(govern.OutcomeAccepted)
+	alice.git("fetch", "-q", "origin", "+refs/drawbar/*:refs/drawbar/*")
+	if err := h.Fence(t.Context(), true); err == nil || !strings.Contains(err.Error(), "has continued run") {
+		t.Errorf("a clone that lost the run may decide: %v", err)
+	}
+	h.Abandon()
+	alice.sync(govern.SyncOptions{})
+	same(t, alice, bob)
+	if len(alice.accepted()) != 2 {
+		t.Errorf("%v", alice.accepted())
+	}
+}
+
+// The remote and its refs have the names that the project gives them, and of several runs in progress a person chooses one.
+func TestNamesAndRuns(t *testing.T) {
+	t.Parallel()
+	alice, bob, hub := newTeam(t, one(runtimeOf("ok"), `,"record":"branch","record_remote":"team","record_refs":"refs/heads/runs/"`))
+	alice.syncFails(govern.SyncOptions{}, `has no remote "team"`, "git remote add team URL")
+	for _, p := range []*world{alice, bob} {
+		p.git("remote", "rename", "origin", "team")
+	}
+	first := alice.turn(govern.OutcomeAccepted).RunID
+	if got := alice.git("-C", hub, "for-each-ref", "--format=%(refname)"); got != "refs/heads/main\nrefs/heads/runs/"+first {
+		t.Errorf("%s", got)
+	}
+	bob.step(govern.OutcomeAccepted) // another run, begun without the remote
+	second := bob.sync(govern.SyncOptions{}).Run
+	carol := cloned(t, hub)
+	carol.git("remote", "rename", "origin", "team")
+	carol.syncFails(govern.SyncOptions{}, "has 2 runs in progress", "drawbar govern sync --run ")
+	if s := carol.sync(govern.SyncOptions{Run: second}); s.Run != second || carol.state().ID() != second || s.Ref != "refs/heads/runs/"+second {
+		t.Errorf("%+v", s)
+	}
+	carol.syncFails(govern.SyncOptions{Run: first}, "have both continued", "--theirs")
+	same(t, bob, carol)
+	carol.syncFails(govern.SyncOptions{Run: "run_none"}, "has no run run_none", "drawbar govern sync")
+}
+
+// A command of many turns pushes each decision when it is made.
+func TestRunPushes(t *testing.T) {
+	t.Parallel()
+	alice, bob, _ := newTeam(t, branched(runtimeOf("ok")))
+	seen := make(chan int, 8)
+	e := alice.shared(func(o *Options) {
+		o.Notice = func(n govern.Notice) {
+			if n.Kind == govern.NoticeAssigned {
+				bob.sync(govern.SyncOptions{})
+				seen <- len(bob.accepted())
+			}
+		}
+	})
+	if r, err := e.Run(t.Context(), govern.RunOptions{MaxTurns: 3}); err != nil || len(r.Turns) != 3 {
+		t.Fatal(r.Stop, err)
+	}
+	if a, b, c := <-seen, <-seen, <-seen; a != 0 || b != 1 || c != 2 {
+		t.Errorf("the other clone saw %d, %d and %d accepted turns", a, b, c)
+	}
+	bob.sync(govern.SyncOptions{})
+	same(t, alice, bob)
+}
+
 // Clones that both went on without the remote: a person says which record counts, and the other one is kept.
 func TestDiverged(t *testing.T) {
 	t.Parallel()
@@ -260,7 +335,7 @@ func TestRecordOfTheRemote(t *testing.T) {
 	ref := "refs/drawbar/runs/" + run
 	bob.turn(govern.OutcomeAccepted)
 	alice.sync(govern.SyncOptions{})
-	good := alice.git("rev-parse", ref)
+	good := alice.git("-C", hub, "rev-parse", ref)
 	push := func(commit string) { alice.git("-C", hub, "update-ref", ref, commit) }
 
 	push(good + "~2")
@@ -290,20 +365,20 @@ func TestRecordOfTheRemote(t *testing.T) {
 	push(good)
 	bob.sync(govern.SyncOptions{Theirs: true})
 	bob.turn(govern.OutcomeAccepted)
-	good = bob.git("rev-parse", ref)
+	good = bob.git("-C", hub, "rev-parse", ref)
 	archived := " FILE=.agentxchain/archive/turns/" + alice.accepted()[0] + "/ASSIGNMENT.json; "
 	push(forged(archived + `git cat-file blob ` + good + `:$FILE > f; echo >> f`))
 	alice.syncFails(govern.SyncOptions{}, "the record of origin is broken: .agentxchain/archive", "--ours")
 	push(forged(`TO=.agentxchain/prompts/dev.md`))
-	carol().syncFails(govern.SyncOptions{}, `contains ".agentxchain/prompts/dev.md", which is no file of a record`, "")
+	carol().syncFails(govern.SyncOptions{}, `contains ".agentxchain/prompts/dev.md", which does not belong to a record`, "")
 	push(forged(`FILE=drawbar-record.json; echo '{"format":1,"run_id":"run_other"}' > f`))
-	carol().syncFails(govern.SyncOptions{}, "holds run run_other", "git push --force")
+	carol().syncFails(govern.SyncOptions{}, "contains run run_other", "git push --force")
 	push(forged(`FILE=drawbar-record.json; echo '{"format":1,"run_id":"` + run + `","code":"--output=evil"}' > f`))
 	carol().syncFails(govern.SyncOptions{}, `names the commit "--output=evil"`, "")
 	push(forged(`FILE=drawbar-record.json; echo '{"format":9,"run_id":"run_other"}' > f`))
 	carol().syncFails(govern.SyncOptions{}, "has format 9", "update drawbar")
 	push(alice.git("rev-parse", "HEAD"))
-	carol().syncFails(govern.SyncOptions{}, "is no record of a run", "")
+	carol().syncFails(govern.SyncOptions{}, "is not the record of a run", "")
 	push(good)
 	carol().sync(govern.SyncOptions{})
 
@@ -329,7 +404,7 @@ func TestBehindWithWork(t *testing.T) {
 	bob.write("other.txt", "mine too\n")
 	bob.git("add", "other.txt")
 	bob.git("commit", "-qm", "mine", "other.txt")
-	bob.syncFails(govern.SyncOptions{}, "have both moved", "git merge")
+	bob.syncFails(govern.SyncOptions{}, "have diverged", "git merge")
 	if err := os.Remove(filepath.Join(bob.root, "work.txt")); err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +476,59 @@ func TestStrangeState(t *testing.T) {
 		t.Fatal(err)
 	}
 	alice.sync(govern.SyncOptions{})
-	bob.syncFails(govern.SyncOptions{}, "which no drawbar wrote", "--ours")
+	bob.syncFails(govern.SyncOptions{}, "contains the invalid turn", "--ours")
+}
+
+// Files outside the hash chain move in both directions without a transaction: a result that one clone submits is accepted in the other, and intents of
+// both are in both.
+func TestLooseFiles(t *testing.T) {
+	t.Parallel()
+	alice, bob, _ := newTeam(t, strings.Replace(branched(manualRuntime), "authoritative", "review_only", 1))
+	r, err := alice.shared().Step(t.Context(), govern.StepOptions{NoWait: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := bob.shared().Submit(t.Context(), govern.SubmitOptions{Form: govern.Submission{Summary: "by bob"}}); err != nil || len(r.Errors) > 0 {
+		t.Fatalf("%v %v (%s)", r.Errors, err, hint(err))
+	}
+	const mine, theirs, common = protocol.IntakeDir + "/intents/mine.json", protocol.IntakeDir + "/intents/theirs.json", protocol.IntakeDir + "/intents/common.json"
+	alice.write(mine, "{}")
+	bob.write(theirs, "{}")
+	bob.write(common, "1")
+	bob.sync(govern.SyncOptions{})
+	if s := alice.sync(govern.SyncOptions{}); !s.Pulled || !s.Pushed || len(s.Turns) > 0 {
+		t.Errorf("%+v", s)
+	}
+	bob.sync(govern.SyncOptions{})
+	for _, p := range []*world{alice, bob} {
+		if p.read(mine) != "{}" || p.read(theirs) != "{}" || p.read(common) != "1" {
+			t.Errorf("intents: %q %q %q", p.read(mine), p.read(theirs), p.read(common))
+		}
+	}
+	if r := alice.turn(govern.OutcomeAccepted); r.TurnID == "" || !strings.Contains(r.Summary, "by bob") {
+		t.Errorf("%+v", r)
+	}
+	// One side removes a file, one changes another, and both change a third: the remote's version stays, the other one is kept.
+	alice.write(common, "2")
+	if err := os.Remove(filepath.Join(alice.root, mine)); err != nil {
+		t.Fatal(err)
+	}
+	bob.write(common, "3")
+	bob.write(theirs, "[]")
+	alice.sync(govern.SyncOptions{})
+	bob.sync(govern.SyncOptions{})
+	alice.sync(govern.SyncOptions{})
+	for _, p := range []*world{alice, bob} {
+		if p.read(mine) != "" || p.read(theirs) != "[]" || p.read(common) != "2" {
+			t.Errorf("intents: %q %q %q", p.read(mine), p.read(theirs), p.read(common))
+		}
+	}
+	kept, _ := filepath.Glob(filepath.Join(bob.root, ".agentxchain/archive/kept/common.json.*"))
+	if len(kept) != 1 {
+		t.Errorf("kept: %v", kept)
+	}
+	same(t, alice, bob)
+	_ = r
 }
 
 // A staged result that another clone's replaces is kept.

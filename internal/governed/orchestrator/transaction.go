@@ -89,7 +89,7 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 	if t, err = e.opened(p, l, work); err != nil {
 		return err
 	}
-	if err := t.fromElsewhere(ctx); err != nil {
+	if err := t.adaptElsewhere(ctx); err != nil {
 		return err
 	}
 	if err := t.humanQueue(""); err != nil {

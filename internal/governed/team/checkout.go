@@ -3,8 +3,6 @@ package team
 import (
 	"context"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/drawbar/drawbar/execution"
@@ -12,41 +10,41 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// Checkout writes the record of a ref, a commit or a run into a folder. It returns the project's commit that the run had reached.
+// Checkout writes the record of a ref, commit or run into a folder and returns the project's commit that the run had reached.
 func Checkout(ctx context.Context, w *workspace.Workspace, name, dir string) (code string, err error) {
-	commit, err := w.Commit(ctx, name)
-	if err == nil && commit == "" {
-		commit, err = w.Commit(ctx, tracking+name)
+	var commit string
+	for _, ref := range []string{name, runRefs + name, seen + name} {
+		if commit, err = w.Commit(ctx, ref); err != nil || commit != "" {
+			break
+		}
 	}
 	if err != nil {
 		return "", err
 	}
 	if commit == "" {
 		return "", execution.Errorf(execution.CodeSessionNotFound, "there is no ref, commit or run %q here", name).
-			WithHint("git fetch origin '%s*:%s*'", tracking, tracking)
+			WithHint("git fetch origin '%s*:%s*'", runRefs, runRefs)
 	}
-	s, err := (&Team{}).load(ctx, w, commit)
+	s, err := load(ctx, w, commit)
 	if err != nil {
 		return "", err
 	}
 	names := slices.Sorted(maps.Keys(s.files))
 	contents, err := w.Contents(ctx, blobsOf(s.files, names))
-	for i, name := range names {
-		if err != nil {
-			break
+	files := map[string][]byte{}
+	for i, content := range contents {
+		if !ledger.Copied(names[i]) {
+			return "", foreignFile(names[i], commit)
 		}
-		if !ledger.Copied(name) {
-			return "", strange(name, commit)
-		}
-		to := filepath.Join(dir, filepath.FromSlash(name))
-		if err = os.MkdirAll(filepath.Dir(to), 0o700); err == nil {
-			err = os.WriteFile(to, contents[i], 0o600)
-		}
+		files[names[i]] = content
+	}
+	if err == nil {
+		err = ledger.WriteFiles(dir, files)
 	}
 	return s.meta.Code, err
 }
 
-// strange is the error about a record that contains other files.
-func strange(name, where string) error {
-	return execution.Errorf(execution.CodeValidation, "the record of %s contains %q, which is no file of a record", where, name)
+// foreignFile returns the error about a file that does not belong to a record.
+func foreignFile(name, where string) error {
+	return execution.Errorf(execution.CodeValidation, "the record of %s contains %q, which does not belong to a record", where, name)
 }

@@ -21,20 +21,19 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// wish is what an exchange is for.
-type wish struct {
-	lease    bool // this clone has the lease afterwards
-	push     bool // the record of this clone is the newer one; nothing is pulled
-	only     bool // the lease only
-	explicit bool // somebody asked for it
-	sync     govern.SyncOptions
+// request is the purpose of an exchange.
+type request struct {
+	lease     bool // acquire or renew the lease
+	push      bool // push without pulling: this clone has the lease
+	leaseOnly bool // push only the lease
+	sync      govern.SyncOptions
 }
 
-// tries is how often an exchange begins again because somebody else was faster.
+// tries is the number of attempts while other clones move the ref.
 const tries = 4
 
-// exchange is one talk with the remote. Only one process of a clone is in it.
-func (t *Team) exchange(ctx context.Context, o wish) (out govern.Synced, err error) {
+// exchange runs one exchange with the remote. Processes of one clone take turns.
+func (t *Team) exchange(ctx context.Context, o request) (out govern.Synced, err error) {
 	w, err := t.o.Workspace(ctx)
 	if err != nil {
 		return out, err
@@ -59,25 +58,25 @@ func (t *Team) exchange(ctx context.Context, o wish) (out govern.Synced, err err
 			break
 		}
 		if try == tries {
-			err = execution.Errorf(execution.CodeConfigLock, "others move the record of run %s faster than this clone can: %w", x.out.Run, err).WithHint("run the command again")
+			err = execution.Errorf(execution.CodeConfigLock, "other clones keep changing the record of run %s: %w", x.out.Run, err).WithHint("run the command again")
 			break
 		}
 	}
 	return x.out, err
 }
 
-// remoteDir is the git directory of an exchange. Those that killed processes left are removed; a git that such a process started may still be
-// writing to its own.
+// remoteDir returns the git directory of an exchange and removes those of killed processes. Each process has its own, because a git that a killed
+// process started may still be writing.
 func (t *Team) remoteDir() string {
 	dir := filepath.Join(t.o.Root, filepath.FromSlash(protocol.LocksDir))
 	old, _ := filepath.Glob(filepath.Join(dir, "remote-*.git")) // the pattern is well formed
 	for _, name := range old {
-		_ = os.RemoveAll(name) // else the next exchange does
+		_ = os.RemoveAll(name) // otherwise the next exchange removes it
 	}
 	return filepath.Join(dir, fmt.Sprintf("remote-%d.git", os.Getpid()))
 }
 
-// alone waits for another process of this clone that is talking to the remote.
+// alone waits until no other process of this clone is in an exchange.
 func (t *Team) alone(ctx context.Context) (func(), error) {
 	for {
 		unlock, taken, err := ledger.TryLock(t.o.Root, "team-remote")
@@ -92,18 +91,17 @@ func (t *Team) alone(ctx context.Context) (func(), error) {
 	}
 }
 
-// exchange is one talk.
+// exchange is one exchange with the remote.
 type exchange struct {
 	t   *Team
 	w   *workspace.Workspace
 	r   *workspace.Remote
-	o   wish
+	o   request
 	out govern.Synced
 
 	name, email string            // of the person here
 	refs        map[string]string // of the remote, by run
-	fetched     map[string]bool   // commits
-	now         *here             // against the commit of the remote, until something is pulled
+	now         *comparison       // against the commit of the remote, until something is pulled
 }
 
 // snapshot is a commit of the record.
@@ -113,14 +111,14 @@ type snapshot struct {
 	files  map[string]string // blobs, without metaFile
 }
 
-func (t *Team) load(ctx context.Context, w *workspace.Workspace, commit string) (s snapshot, err error) {
+func load(ctx context.Context, w *workspace.Workspace, commit string) (s snapshot, err error) {
 	s.commit = commit
 	if s.files, err = w.Tree(ctx, commit); err != nil {
 		return s, err
 	}
 	blob := s.files[metaFile]
 	if blob == "" {
-		return s, execution.Errorf(execution.CodeValidation, "the commit %s is no record of a run: it has no %s", commit, metaFile).WithHint("name the ref of a record: git for-each-ref %s", tracking)
+		return s, execution.Errorf(execution.CodeValidation, "the commit %s is not the record of a run: it has no %s", commit, metaFile).WithHint("git for-each-ref %s", runRefs)
 	}
 	content, err := w.Contents(ctx, []string{blob})
 	if err == nil {
@@ -135,26 +133,26 @@ func (t *Team) load(ctx context.Context, w *workspace.Workspace, commit string) 
 		err = execution.Errorf(execution.CodeConfig, "the record %s has format %d, this drawbar knows %d", commit, m.Format, metaFormat).WithHint("update drawbar")
 	case m.Run == "" || s.files[protocol.StateFile] == "" || s.files[protocol.ChainFile] == "":
 		err = execution.Errorf(execution.CodeValidation, "the commit %s names no run, or has no state or no chain", commit)
-	case m.Code != "" && !workspace.IsObject(m.Code): // it becomes an argument of git
+	case m.Code != "" && !workspace.IsObject(m.Code): // it is passed to git as an argument
 		err = execution.Errorf(execution.CodeValidation, "the record of the commit %s names the commit %q", commit, m.Code)
 	}
 	return s, err
 }
 
-// here is the record of this clone, against a snapshot.
-type here struct {
+// comparison compares the record of this clone with a snapshot.
+type comparison struct {
 	blobs   map[string]string
-	changed map[string][]byte // contents of what the snapshot has otherwise or not; nil: the snapshot alone has it
+	changed map[string][]byte // contents of files that differ from the snapshot; nil for a file that only the snapshot has
 }
 
-func (h *here) differs() bool { return len(h.changed) > 0 }
+func (c *comparison) differs() bool { return len(c.changed) > 0 }
 
-func (t *Team) here(ctx context.Context, then snapshot) (here, error) {
-	h := here{blobs: map[string]string{}, changed: map[string][]byte{}}
-	known := t.readKnown(len(then.commit))
+func (t *Team) compare(ctx context.Context, then snapshot) (comparison, error) {
+	h := comparison{blobs: map[string]string{}, changed: map[string][]byte{}}
+	cache := t.readBlobCache(len(then.commit))
 	err := ledger.Files(ctx, t.o.Root, func(f ledger.File) (err error) {
 		var content []byte
-		id := known.blob(f)
+		id := cache.blob(f)
 		if id == "" || then.files[f.Name] != id {
 			if content, err = f.Read(); err != nil {
 				return err
@@ -162,13 +160,13 @@ func (t *Team) here(ctx context.Context, then snapshot) (here, error) {
 			id = blobID(content, len(then.commit))
 		}
 		h.blobs[f.Name] = id
-		known.add(f, id)
+		cache.add(f, id)
 		if then.files[f.Name] != id {
 			h.changed[f.Name] = content
 		}
 		return nil
 	})
-	known.save()
+	cache.save()
 	for name := range then.files {
 		if h.blobs[name] == "" {
 			h.changed[name] = nil
@@ -177,7 +175,7 @@ func (t *Team) here(ctx context.Context, then snapshot) (here, error) {
 	return h, err
 }
 
-// blobID is git's name for a content, with as many digits as the repository's.
+// blobID returns the object id of a file's content, in the repository's format: 40 or 64 digits.
 func blobID(content []byte, digits int) string {
 	b := append(fmt.Appendf(nil, "blob %d\x00", len(content)), content...)
 	if digits == 2*sha256.Size {
@@ -188,26 +186,26 @@ func blobID(content []byte, digits int) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// once tries to bring both sides together.
+// once pulls and pushes once.
 func (x *exchange) once(ctx context.Context) error {
 	v, err := ledger.Read(x.t.o.Root)
 	if err != nil {
 		return err
 	}
-	if x.o.only || x.o.push {
-		return x.ahead(ctx, v.State)
+	if x.o.leaseOnly || x.o.push {
+		return x.pushOwn(ctx, v.State)
 	}
-	if v.Pending != "" { // a command was killed; opening the record ends what it began
+	if v.Pending != "" { // opening the record completes the transaction of a killed command
 		if err := x.t.o.Record(ctx, func(*ledger.Ledger) error { return nil }); err != nil {
 			return err
 		}
 	}
-	if err := x.ask(ctx); err != nil {
+	if err := x.listRuns(ctx); err != nil {
 		return err
 	}
-	run, err := x.choose(ctx, v.State)
+	run, err := x.chooseRun(ctx, v.State)
 	if err != nil || run == "" {
-		return err // nothing to carry yet
+		return err // there is no run yet
 	}
 	x.about(run)
 	tip, err := x.tip(ctx, run)
@@ -216,23 +214,23 @@ func (x *exchange) once(ctx context.Context) error {
 	}
 	var then snapshot
 	if tip != "" {
-		if err := x.bring(ctx, []string{run}); err != nil {
+		if err := x.fetch(ctx, []string{run}); err != nil {
 			return err
 		}
-		if then, err = x.t.load(ctx, x.w, tip); err != nil {
+		if then, err = load(ctx, x.w, tip); err != nil {
 			return err
 		}
 		if then.meta.Run != run {
-			return execution.Errorf(execution.CodeValidation, "%s of %s holds run %s: somebody pushed another record there", x.out.Ref, x.t.o.Remote, then.meta.Run).
-				WithHint("git push --force %s %s:%s, with the right commit", x.t.o.Remote, tracking+run, x.out.Ref)
+			return execution.Errorf(execution.CodeValidation, "%s of %s contains run %s: another record was pushed there", x.out.Ref, x.t.o.Remote, then.meta.Run).
+				WithHint("git push --force %s %s:%s, with the right commit", x.t.o.Remote, seen+run, x.out.Ref)
 		}
 		if err := x.pull(ctx, then); err != nil {
 			return err
 		}
-		if known, err := x.w.Ref(ctx, tracking+run); err != nil {
+		if known, err := x.w.Ref(ctx, seen+run); err != nil {
 			return err
 		} else if known != tip {
-			if err := x.w.SetRef(ctx, tracking+run, tip); err != nil {
+			if err := x.w.SetRef(ctx, seen+run, tip); err != nil {
 				return err
 			}
 		}
@@ -245,44 +243,44 @@ func (x *exchange) about(run string) {
 	x.out.Run, x.out.Ref = run, x.t.o.Refs+run
 }
 
-// ahead is an exchange in which this clone has the lease: the remote is where this clone left it, or the push is refused.
-func (x *exchange) ahead(ctx context.Context, st protocol.State) error {
+// pushOwn pushes without pulling. The push fails if the ref is no longer where this clone left it.
+func (x *exchange) pushOwn(ctx context.Context, st protocol.State) error {
 	run := st.ID()
 	if run == "" {
 		return nil
 	}
 	x.about(run)
-	tip, err := x.w.Ref(ctx, tracking+run)
+	tip, err := x.w.Ref(ctx, seen+run)
 	if err != nil {
 		return err
 	}
 	var then snapshot
 	if tip != "" {
-		if then, err = x.t.load(ctx, x.w, tip); err != nil {
+		if then, err = load(ctx, x.w, tip); err != nil {
 			return err
 		}
 	}
 	err = x.push(ctx, run, then)
 	if errors.Is(err, workspace.ErrRefMoved) {
-		return x.lost(ctx, run, err)
+		return x.overtaken(ctx, run, err)
 	}
 	return err
 }
 
-// lost explains why this clone may not write.
-func (x *exchange) lost(ctx context.Context, run string, cause error) error {
-	who := "somebody else"
-	if err := x.ask(ctx); err == nil && x.refs[run] != "" && x.bring(ctx, []string{run}) == nil {
-		if s, err := x.t.load(ctx, x.w, x.refs[run]); err == nil && s.meta.Lease != nil {
+// overtaken returns the error of a clone that has lost the lease.
+func (x *exchange) overtaken(ctx context.Context, run string, cause error) error {
+	who := "another clone"
+	if err := x.listRuns(ctx); err == nil && x.refs[run] != "" && x.fetch(ctx, []string{run}) == nil {
+		if s, err := load(ctx, x.w, x.refs[run]); err == nil && s.meta.Lease != nil {
 			who = s.meta.Lease.Who()
 		}
 	}
-	return execution.Errorf(execution.CodeConfigLock, "%s has continued run %s meanwhile, so this clone decides nothing: %s", who, run, strings.ReplaceAll(cause.Error(), "\n", " ")).
+	return execution.Errorf(execution.CodeConfigLock, "%s has continued run %s in the meantime, so nothing was written: %s", who, run, strings.ReplaceAll(cause.Error(), "\n", " ")).
 		WithHint("drawbar govern sync")
 }
 
-// ask lists the remote's runs.
-func (x *exchange) ask(ctx context.Context) error {
+// listRuns lists the remote's runs.
+func (x *exchange) listRuns(ctx context.Context) error {
 	refs, err := x.r.Refs(ctx, x.t.o.Refs)
 	x.refs = map[string]string{}
 	for name, commit := range refs {
@@ -291,42 +289,41 @@ func (x *exchange) ask(ctx context.Context) error {
 	return err
 }
 
-// bring fetches runs that are not here.
-func (x *exchange) bring(ctx context.Context, runs []string) error {
-	var refs []string
+// fetch fetches the commits of runs that are not here yet.
+func (x *exchange) fetch(ctx context.Context, runs []string) error {
+	var refs, missing []string
 	for _, run := range runs {
-		if known, err := x.w.Ref(ctx, tracking+run); err != nil {
+		known, err := x.w.Ref(ctx, fetched+run)
+		if err != nil {
 			return err
-		} else if known != x.refs[run] && !x.fetched[x.refs[run]] {
-			refs = append(refs, x.t.o.Refs+run)
+		}
+		if known != x.refs[run] {
+			refs, missing = append(refs, x.t.o.Refs+run), append(missing, run)
 		}
 	}
 	if len(refs) == 0 {
 		return nil
 	}
-	if err := x.r.Fetch(ctx, refs); err != nil {
-		return err
+	err := x.r.Fetch(ctx, refs)
+	for _, run := range missing {
+		if err == nil {
+			err = x.w.SetRef(ctx, fetched+run, x.refs[run])
+		}
 	}
-	if x.fetched == nil {
-		x.fetched = map[string]bool{}
-	}
-	for _, run := range runs {
-		x.fetched[x.refs[run]] = true
-	}
-	return nil
+	return err
 }
 
-// tip is the remote's commit of a run. One that does not continue what this clone saw there is an error, unless the caller says which is
-// right.
+// tip returns the remote's commit of a run. It is an error if the commit does not descend from the one that this clone saw last, unless the
+// request chooses a side.
 func (x *exchange) tip(ctx context.Context, run string) (string, error) {
-	known, err := x.w.Ref(ctx, tracking+run)
+	known, err := x.w.Ref(ctx, seen+run)
 	tip := x.refs[run]
 	if err != nil || known == "" || known == tip {
 		return tip, err
 	}
 	what := "deleted"
 	if tip != "" {
-		if err := x.bring(ctx, []string{run}); err != nil {
+		if err := x.fetch(ctx, []string{run}); err != nil {
 			return "", err
 		}
 		if ok, err := x.w.Contains(ctx, known, tip); ok || err != nil {
@@ -354,14 +351,14 @@ func ifEmpty(commit, word string) string {
 	return commit[:min(12, len(commit))]
 }
 
-// push brings the remote to where this clone is. then is what the remote has.
+// push pushes the record and the lease on top of then, the remote's commit.
 func (x *exchange) push(ctx context.Context, run string, then snapshot) error {
 	v, err := ledger.Read(x.t.o.Root)
 	if err != nil {
 		return err
 	}
 	if v.State.ID() != run {
-		return nil // the run is the remote's alone: it was only looked at
+		return nil // this clone has another run
 	}
 	now := x.t.o.Now()
 	lease, ours := then.meta.Lease, false
@@ -370,10 +367,10 @@ func (x *exchange) push(ctx context.Context, run string, then snapshot) error {
 	}
 	draft := workspace.Draft{From: then.commit, Time: now, Files: map[string][]byte{}}
 	next := meta{Format: metaFormat, Run: run, Code: then.meta.Code, Branch: then.meta.Branch}
-	if !x.o.only || then.commit == "" {
+	if !x.o.leaseOnly || then.commit == "" {
 		h := x.now
 		if h == nil {
-			now, err := x.t.here(ctx, then)
+			now, err := x.t.compare(ctx, then)
 			if err != nil {
 				return err
 			}
@@ -396,10 +393,10 @@ func (x *exchange) push(ctx context.Context, run string, then snapshot) error {
 		next.Lease = lease
 	}
 	if lease != nil && !ours && now.Before(lease.Until) && !x.o.sync.TakeOver && (more || x.o.lease) {
-		return held(lease, run, now)
+		return heldError(lease, run, now)
 	}
 	if next.Lease != nil && !x.o.lease && !now.Before(next.Lease.Until) {
-		next.Lease = nil // its holder is gone
+		next.Lease = nil // it has expired
 	}
 	if !more && sameLease(next.Lease, lease) {
 		return nil
@@ -420,7 +417,7 @@ func (x *exchange) push(ctx context.Context, run string, then snapshot) error {
 	}
 	x.out.Commit, x.out.Lease, x.out.Pushed = commit, next.Lease, x.out.Pushed || more
 	x.out.LeaseHere = next.Lease != nil && next.Lease.Clone == x.t.o.Clone
-	return x.w.SetRef(ctx, tracking+run, commit)
+	return x.w.SetRef(ctx, seen+run, commit)
 }
 
 func sameLease(a, b *govern.Lease) bool {

@@ -14,13 +14,12 @@ import (
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
-	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 )
 
-// pull brings this clone to where the remote is, if that is further.
+// pull imports the remote's record if it continues the one of this clone.
 func (x *exchange) pull(ctx context.Context, then snapshot) error {
-	now, err := x.t.here(ctx, then)
+	now, err := x.t.compare(ctx, then)
 	if x.now = &now; err != nil || !now.differs() {
 		return err
 	}
@@ -29,40 +28,47 @@ func (x *exchange) pull(ctx context.Context, then snapshot) error {
 		x.out.Kept = append(x.out.Kept, kept)
 		return x.w.SetRef(ctx, kept, then.commit)
 	}
-	var names, blobs []string
-	for name := range now.changed {
-		if then.files[name] != "" {
-			names, blobs = append(names, name), append(blobs, then.files[name])
-		}
-	}
-	contents, err := x.w.Contents(ctx, blobs)
+	base, err := x.base(ctx)
 	if err != nil {
 		return err
 	}
 	copied := ledger.Copy{Names: slices.Sorted(maps.Keys(then.files)), Files: map[string][]byte{}}
+	loose := x.mergeLoose(now, base, then)
+	var names []string
+	for name := range now.changed {
+		if then.files[name] != "" && (loose.take[name] || !ledger.Loose(name) || x.o.sync.Theirs) {
+			names = append(names, name)
+		}
+	}
+	contents, err := x.w.Contents(ctx, blobsOf(then.files, names))
+	if err != nil {
+		return err
+	}
 	for i, name := range names {
 		copied.Files[name] = contents[i]
 	}
+	copied.Names = slices.DeleteFunc(copied.Names, func(name string) bool { return copied.Files[name] == nil && now.blobs[name] == "" }) // removed here
+	copied.Remove = loose.remove
 	mine, theirs := now.changed[protocol.ChainFile], copied.Files[protocol.ChainFile]
 	if now.blobs[protocol.ChainFile] != "" && (now.blobs[protocol.ChainFile] == then.files[protocol.ChainFile] || bytes.HasPrefix(mine, theirs)) && !x.o.sync.Theirs {
-		return nil // this clone has more
+		return x.takeLoose(ctx, now, copied, loose) // the rest of this record is as new or newer
 	}
 	behind := now.blobs[protocol.ChainFile] == "" || bytes.HasPrefix(theirs, mine)
 	if !behind && !x.o.sync.Theirs {
-		return execution.Errorf(execution.CodeInvalidStateTransition, "the record of this clone and the one of %s have both continued run %s since they were the same", x.t.o.Remote, x.out.Run).
+		return execution.Errorf(execution.CodeInvalidStateTransition, "this clone and %s have both continued run %s, independently of each other", x.t.o.Remote, x.out.Run).
 			WithHint("continue with one of them: drawbar govern sync --theirs, or drawbar govern sync --ours; the other is kept")
 	}
 	verified := int64(0)
-	if behind && !x.archivedAgain(copied) {
+	if behind && !x.changesArchive(copied) {
 		verified = int64(bytes.Count(mine, []byte{'\n'}))
 	}
-	if err := x.sane(copied.Files[protocol.StateFile]); err != nil {
+	if err := x.checkTurns(copied.Files[protocol.StateFile]); err != nil {
 		return err
 	}
 	if err := x.verify(ctx, copied, verified); err != nil {
 		return err
 	}
-	if err := x.follow(ctx, then.meta); err != nil {
+	if err := x.moveBranch(ctx, then.meta); err != nil {
 		return err
 	}
 	before := map[string]bool{}
@@ -90,7 +96,51 @@ func (x *exchange) pull(ctx context.Context, then snapshot) error {
 	return err
 }
 
-// adopt writes the remote's record here.
+// base is the remote's commit that this clone saw last; the zero value if there is none.
+func (x *exchange) base(ctx context.Context) (snapshot, error) {
+	commit, err := x.w.Ref(ctx, seen+x.out.Run)
+	if err != nil || commit == "" {
+		return snapshot{}, err
+	}
+	return load(ctx, x.w, commit)
+}
+
+// looseChanges are the changes that the remote has made to files outside the hash chain.
+type looseChanges struct {
+	take   map[string]bool
+	remove []string
+}
+
+// mergeLoose merges the files outside the chain by name: a file that only one side has changed since base is that side's, and the remote's if both
+// have changed it.
+func (x *exchange) mergeLoose(now comparison, base, then snapshot) looseChanges {
+	c := looseChanges{take: map[string]bool{}}
+	for name := range now.changed {
+		was, there, here := base.files[name], then.files[name], now.blobs[name]
+		switch {
+		case !ledger.Loose(name) || there == was:
+		case there != "":
+			c.take[name] = true
+		case here == was:
+			c.remove = append(c.remove, name)
+		}
+	}
+	slices.Sort(c.remove)
+	return c
+}
+
+// takeLoose imports changes of files outside the chain into a record that is as far as the remote's, or further.
+func (x *exchange) takeLoose(ctx context.Context, now comparison, copied ledger.Copy, loose looseChanges) error {
+	if len(loose.take)+len(loose.remove) == 0 {
+		return nil
+	}
+	maps.DeleteFunc(copied.Files, func(name string, _ []byte) bool { return !loose.take[name] })
+	copied.Names = slices.Concat(slices.Collect(maps.Keys(now.blobs)), slices.Collect(maps.Keys(loose.take)))
+	x.out.Pulled, x.now = true, nil
+	return x.t.o.Record(ctx, func(l *ledger.Ledger) error { return l.Import(ctx, x.t.o.Now(), copied) })
+}
+
+// adopt imports the remote's record.
 func (x *exchange) adopt(ctx context.Context, l *ledger.Ledger, then snapshot, copied ledger.Copy, behind bool) error {
 	now := x.t.o.Now()
 	err := l.Follows(copied)
@@ -111,8 +161,8 @@ func (x *exchange) adopt(ctx context.Context, l *ledger.Ledger, then snapshot, c
 		return l.Import(ctx, now, copied)
 	}
 	if errors.Is(err, ledger.ErrDiverged) && behind {
-		return execution.Errorf(execution.CodeInvalidStateTransition, "another program wrote lines to the record of this clone that no transaction covers: %w", err).
-			WithHint("drawbar govern verify shows them; to continue without them: drawbar govern sync --theirs")
+		return execution.Errorf(execution.CodeInvalidStateTransition, "another program added lines to this record: %w", err).
+			WithHint("list them: drawbar govern verify; to continue without them: drawbar govern sync --theirs")
 	}
 	if err != nil {
 		return err
@@ -128,11 +178,8 @@ func blobsOf(files map[string]string, names []string) []string {
 	return all
 }
 
-// turnPattern is a turn id, which becomes the name of folders.
-var turnPattern = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
-
-// sane refuses a state whose turns would be at work outside the project. nil is the state of this clone.
-func (x *exchange) sane(state []byte) error {
+// checkTurns refuses a state with turns whose folders are outside the project. A nil state is unchanged.
+func (x *exchange) checkTurns(state []byte) error {
 	if state == nil {
 		return nil
 	}
@@ -141,16 +188,16 @@ func (x *exchange) sane(state []byte) error {
 		return execution.Errorf(execution.CodeValidation, "the state of run %s on %s: %w", x.out.Run, x.t.o.Remote, err)
 	}
 	for id, turn := range st.ActiveTurns.All() {
-		if turn == nil || turn.TurnID != id || !turnPattern().MatchString(id) || turn.Worktree != "" && turn.Worktree != protocol.WorktreesDir+"/"+id {
-			return execution.Errorf(execution.CodeValidation, "the state of run %s on %s has the turn %q, which no drawbar wrote", x.out.Run, x.t.o.Remote, id).
+		if turn == nil || turn.TurnID != id || !ledger.ValidTurn(id) || turn.Worktree != "" && turn.Worktree != protocol.WorktreesDir+"/"+id {
+			return execution.Errorf(execution.CodeValidation, "the state of run %s on %s contains the invalid turn %q", x.out.Run, x.t.o.Remote, id).
 				WithHint("if this clone's record is right: drawbar govern sync --ours")
 		}
 	}
 	return nil
 }
 
-// archivedAgain reports whether a copy has other files of a turn that this clone has archived.
-func (x *exchange) archivedAgain(c ledger.Copy) bool {
+// changesArchive reports whether a copy changes the archive of a turn that this clone has archived, too.
+func (x *exchange) changesArchive(c ledger.Copy) bool {
 	for name := range c.Files {
 		if rest, ok := strings.CutPrefix(name, protocol.ArchiveDir+"/"); ok {
 			turn, _, _ := strings.Cut(rest, "/")
@@ -162,35 +209,32 @@ func (x *exchange) archivedAgain(c ledger.Copy) bool {
 	return false
 }
 
-// verify checks a copy against its chain before anything of it is used. What this clone archived with its own first entries is not read again.
+// verify verifies a copy against its hash chain before it is used. The archives of the first entries, which this clone has, are not read again.
 func (x *exchange) verify(ctx context.Context, c ledger.Copy, verified int64) error {
 	dir := filepath.Join(x.t.o.Root, filepath.FromSlash(protocol.LocksDir), "incoming")
-	err := os.RemoveAll(dir) // a process that was killed left it
+	err := os.RemoveAll(dir) // left by a killed process
 	if err != nil {
 		return execution.Errorf(execution.CodeConfig, "check the record of %s: %w", x.t.o.Remote, err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // the next one removes it
+	defer func() { _ = os.RemoveAll(dir) }() // otherwise the next exchange removes it
 	for _, name := range c.Names {
 		if !ledger.Copied(name) {
-			return strange(name, x.t.o.Remote)
+			return foreignFile(name, x.t.o.Remote)
 		}
 		to, from := filepath.Join(dir, filepath.FromSlash(name)), filepath.Join(x.t.o.Root, filepath.FromSlash(name))
 		content, differs := c.Files[name]
 		if !differs && verified > 0 && strings.HasPrefix(name, protocol.ArchiveDir+"/") {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return err
-		}
 		if !differs {
-			if os.Link(from, to) == nil { // it is read only
+			if err = os.MkdirAll(filepath.Dir(to), 0o700); err == nil && os.Link(from, to) == nil { // it is only read
 				continue
 			}
 			if content, err = os.ReadFile(from); err != nil {
 				return err
 			}
 		}
-		if err := os.WriteFile(to, content, 0o600); err != nil {
+		if err := ledger.WriteFiles(dir, map[string][]byte{name: content}); err != nil {
 			return err
 		}
 	}
@@ -205,8 +249,8 @@ func (x *exchange) verify(ctx context.Context, c ledger.Copy, verified int64) er
 	return nil
 }
 
-// follow brings the branch to the commit that the run has reached.
-func (x *exchange) follow(ctx context.Context, m meta) error {
+// moveBranch moves the branch to the commit that the run has reached.
+func (x *exchange) moveBranch(ctx context.Context, m meta) error {
 	if m.Code == "" {
 		return nil
 	}
@@ -234,8 +278,8 @@ func (x *exchange) follow(ctx context.Context, m meta) error {
 			err = w.MoveTo(ctx, m.Code)
 		}
 	default:
-		return execution.Errorf(execution.CodeInvalidStateTransition, "this branch and the run have both moved: HEAD is %.12s, and the run has reached %.12s", head, m.Code).
-			WithHint("bring them together: git merge %.12s (or git rebase %.12s)", m.Code, m.Code)
+		return execution.Errorf(execution.CodeInvalidStateTransition, "the branch and the run have diverged: HEAD is %.12s, the run has reached %.12s", head, m.Code).
+			WithHint("git merge %.12s, or git rebase %.12s", m.Code, m.Code)
 	}
 	if err == nil {
 		x.out.Moved = m.Code

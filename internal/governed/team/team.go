@@ -1,9 +1,9 @@
-// Package team keeps the record of a run in several clones of a repository. The record travels on a ref of a remote repository, one for
-// each run: every commit holds all files of the record, a file that says who may write (the lease), and as a parent the project's commit
-// that the run has reached. The ref only moves from the commit that a clone has seen to one that it wrote, in one step; so of two clones
-// that write at once, one is refused, whatever their clocks say. The lease only keeps them from working in vain.
+// Package team shares the record of a run between clones of a repository. Each run has a ref in a remote repository. A commit of that ref
+// contains all files of the record and the lease that says which clone may write; one of its parents is the project's commit that the run
+// has reached. A push moves the ref atomically from the commit that the clone has seen to its own. If two clones write at the same time,
+// one of the pushes fails, regardless of their clocks; the lease only prevents wasted work.
 //
-// What the record is belongs to package ledger, and how git moves it to package workspace.
+// Package ledger defines what belongs to a record, and package workspace runs git.
 package team
 
 import (
@@ -21,13 +21,20 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
-// tracking are the refs of this repository that remember the remote's.
-const tracking = "refs/drawbar/runs/"
+// runRefs is the prefix of the refs of records, on the remote and where a person fetches them.
+const runRefs = "refs/drawbar/runs/"
 
-// leaseTime is how long a clone that does not answer holds the run.
+// seen is the prefix of the refs that store the remote's commits as of the last exchange. Nobody fetches into them: a clone may replace only a
+// commit that it has compared with its own record.
+const seen = "refs/drawbar/seen/"
+
+// fetched is the prefix of the refs that protect fetched commits from garbage collection.
+const fetched = "refs/drawbar/fetched/"
+
+// leaseTime is how long a lease is valid unless it is renewed.
 const leaseTime = 3 * time.Minute
 
-// metaFile is the file of a record's commit that is no file of the record.
+// metaFile describes a commit of the record; it is not part of the record.
 const metaFile = "drawbar-record.json"
 
 // meta is its content.
@@ -41,7 +48,7 @@ type meta struct {
 
 const metaFormat = 1
 
-// Options are what a team needs of its caller.
+// Options are the dependencies of a team.
 type Options struct {
 	Root    string
 	Clone   string // the name of this clone
@@ -50,10 +57,9 @@ type Options struct {
 	Owner   string // the command, for other people
 	Environ []string
 	Now     func() time.Time
-	// Workspace opens the project's files, and Record the record for writing.
+	// Workspace opens the project's files. Record opens the record for writing.
 	Workspace func(context.Context) (*workspace.Workspace, error)
 	Record    func(context.Context, func(*ledger.Ledger) error) error
-	Warn      func(string)
 }
 
 // Team is the record of a project and its remote.
@@ -64,24 +70,21 @@ func New(o Options) *Team {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Warn == nil {
-		o.Warn = func(string) {}
-	}
-	o.Refs = cmp.Or(o.Refs, tracking)
+	o.Refs = cmp.Or(o.Refs, runRefs)
 	return &Team{o}
 }
 
-// Hold is a lease that this clone has while a command works. It is safe for concurrent use.
+// Hold is the lease of this clone while a command runs. It is safe for concurrent use.
 type Hold struct {
 	t      *Team
-	Long   bool // several decisions are made meanwhile, and each is published
-	owner  bool // not another command of this clone
+	Long   bool // the command makes several decisions and publishes each
+	owner  bool // this command acquired the lease, not another one of this clone
 	unlock func()
 	stop   chan struct{}
 	done   sync.WaitGroup
 
 	mu     sync.Mutex
-	pushed time.Time // the last time that the remote agreed
+	pushed time.Time // of the last successful push
 }
 
 type holdKey struct{}
@@ -92,14 +95,14 @@ func (h *Hold) With(ctx context.Context) context.Context { return context.WithVa
 // From returns the hold of a context; nil for none.
 func From(ctx context.Context) *Hold { h, _ := ctx.Value(holdKey{}).(*Hold); return h }
 
-// Begin brings this clone to where the remote is and takes the lease, which it renews until End.
+// Begin pulls the record and acquires the lease, which is renewed until End.
 func (t *Team) Begin(ctx context.Context) (*Hold, error) {
 	unlock, taken, err := ledger.TryLock(t.o.Root, "team")
 	if err != nil {
 		return nil, err
 	}
 	h := &Hold{t: t, owner: taken, unlock: unlock, stop: make(chan struct{})}
-	if _, err = t.exchange(ctx, wish{lease: true}); err != nil {
+	if _, err = t.exchange(ctx, request{lease: true}); err != nil {
 		unlock()
 		return nil, err
 	}
@@ -110,7 +113,7 @@ func (t *Team) Begin(ctx context.Context) (*Hold, error) {
 	return h, nil
 }
 
-// renew keeps the lease.
+// renew renews the lease until End.
 func (h *Hold) renew(ctx context.Context) {
 	tick := time.NewTicker(leaseTime / 3)
 	defer tick.Stop()
@@ -119,23 +122,23 @@ func (h *Hold) renew(ctx context.Context) {
 		case <-h.stop:
 			return
 		case <-tick.C:
-			_ = h.Fence(ctx, true) // the next decision says why
+			_ = h.Fence(ctx, true) // the next decision reports the error
 		}
 	}
 }
 
-// fresh is how long the remote's word is good for what is not a decision.
+// fresh is how long a push counts as proof of the lease, except for decisions.
 const fresh = leaseTime / 6
 
-// Fence returns an error unless this clone still has the run. Before a decision, now is true, and the remote is asked; else a recent answer
-// is enough.
+// Fence returns an error if this clone no longer has the lease. With now, for decisions, it always renews the lease on the remote; otherwise a
+// recent push is sufficient.
 func (h *Hold) Fence(ctx context.Context, now bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !now && time.Since(h.pushed) < fresh {
 		return nil
 	}
-	_, err := h.t.exchange(ctx, wish{lease: true, only: true})
+	_, err := h.t.exchange(ctx, request{lease: true, leaseOnly: true})
 	if err == nil {
 		h.pushed = time.Now()
 	}
@@ -146,35 +149,35 @@ func (h *Hold) Fence(ctx context.Context, now bool) error {
 func (h *Hold) Publish(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, err := h.t.exchange(ctx, wish{lease: true, push: true})
+	_, err := h.t.exchange(ctx, request{lease: true, push: true})
 	if err == nil {
 		h.pushed = time.Now()
 	}
 	return err
 }
 
-// End publishes the record and gives the lease back, if no other command of this clone needs it.
+// End pushes the record and releases the lease, unless another command of this clone acquired it.
 func (h *Hold) End(ctx context.Context) error {
 	close(h.stop)
 	h.done.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, err := h.t.exchange(ctx, wish{lease: !h.owner, push: true})
+	_, err := h.t.exchange(ctx, request{lease: !h.owner, push: true})
 	h.unlock()
 	return err
 }
 
-// Abandon ends the hold as the end of the process would: the lease stays.
+// Abandon stops renewing the lease without releasing it, as if the process had died.
 func (h *Hold) Abandon() {
 	close(h.stop)
 	h.done.Wait()
 	h.unlock()
 }
 
-// Sync brings both sides to the same state.
+// Sync pulls and pushes the record.
 func (t *Team) Sync(ctx context.Context, o govern.SyncOptions) (govern.Synced, error) {
 	if o.Theirs && o.Ours {
-		return govern.Synced{}, execution.Errorf(execution.CodeValidation, "the run can continue with one record only").WithHint("give theirs or ours")
+		return govern.Synced{}, execution.Errorf(execution.CodeValidation, "theirs and ours contradict each other").WithHint("use one of them")
 	}
 	unlock, taken, err := ledger.TryLock(t.o.Root, "team")
 	if err != nil {
@@ -184,10 +187,10 @@ func (t *Team) Sync(ctx context.Context, o govern.SyncOptions) (govern.Synced, e
 	if !taken && (o.Theirs || o.TakeOver) {
 		return govern.Synced{}, execution.Errorf(execution.CodeConfigLock, "another command of this clone is working on the run").WithHint("wait for it: drawbar govern status")
 	}
-	return t.exchange(ctx, wish{lease: !taken, sync: o, explicit: true})
+	return t.exchange(ctx, request{lease: !taken, sync: o})
 }
 
-// Status returns what this clone knows, without asking the remote; the zero value without a run.
+// Status returns what this clone knows, without connecting to the remote.
 func (t *Team) Status(ctx context.Context) (s govern.Share, err error) {
 	s.Remote = t.o.Remote
 	w, err := t.o.Workspace(ctx)
@@ -201,22 +204,22 @@ func (t *Team) Status(ctx context.Context) (s govern.Share, err error) {
 	s.Run = v.State.ID()
 	s.Ref = t.o.Refs + s.Run
 	s.Unpushed = true
-	if s.Commit, err = w.Ref(ctx, tracking+s.Run); err != nil || s.Commit == "" {
+	if s.Commit, err = w.Ref(ctx, seen+s.Run); err != nil || s.Commit == "" {
 		return s, err
 	}
-	then, err := t.load(ctx, w, s.Commit)
+	then, err := load(ctx, w, s.Commit)
 	if err != nil {
 		return s, err
 	}
 	s.Lease = then.meta.Lease
 	s.LeaseHere = s.Lease != nil && s.Lease.Clone == t.o.Clone
-	if here, err := t.here(ctx, then); err == nil { // else a command is writing, or was killed: there is more
-		s.Unpushed = here.differs()
+	if c, err := t.compare(ctx, then); err == nil { // otherwise a command is writing or was killed
+		s.Unpushed = c.differs()
 	}
 	return s, nil
 }
 
-// lease is a lease of this clone from now on.
+// lease returns a lease of this clone that starts now, or its renewed one.
 func (x *exchange) lease(before *govern.Lease) *govern.Lease {
 	now := x.t.o.Now().UTC().Truncate(time.Second)
 	l := &govern.Lease{Clone: x.t.o.Clone, Name: x.name, Email: x.email, Owner: x.t.o.Owner, Since: now, Until: now.Add(leaseTime)}
@@ -227,11 +230,11 @@ func (x *exchange) lease(before *govern.Lease) *govern.Lease {
 	return l
 }
 
-// held is the error about a run that another clone holds.
-func held(l *govern.Lease, run string, now time.Time) error {
-	return (&execution.Error{Code: execution.CodeConfigLock, Recoverable: true, Message: fmt.Sprintf("run %s is held by %s (%s) since %s; without a sign of life until %s",
+// heldError is the error about a run that another clone holds.
+func heldError(l *govern.Lease, run string, now time.Time) error {
+	return (&execution.Error{Code: execution.CodeConfigLock, Recoverable: true, Message: fmt.Sprintf("run %s is locked by %s (%s) since %s, until %s unless renewed",
 		run, l.Who(), l.Owner, l.Since.Local().Format(time.DateTime), l.Until.Local().Format(time.TimeOnly)), Cause: ErrHeld}).
-		WithHint("wait %s, or, if nobody works there: drawbar govern sync --take-over", l.Until.Sub(now).Round(time.Second))
+		WithHint("wait %s; if that clone is gone: drawbar govern sync --take-over", l.Until.Sub(now).Round(time.Second))
 }
 
 // ErrHeld matches errors about a run that another clone holds.

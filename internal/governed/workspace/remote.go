@@ -17,10 +17,9 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// Remote is a remote repository of a workspace, for refs that are not branches of the person at work. Every command runs in a git
-// directory of its own, which has the repository's objects but neither its configuration nor its hooks: an agent may write those, and
-// they say which programs connect. So only the user's own settings of git and the remote's URL count. It is not safe for
-// concurrent use.
+// Remote is a remote repository of a workspace. Its commands run in a separate git directory that shares the repository's objects, but not
+// its configuration or hooks: an agent could write those, and they decide which programs connect. Only the remote's URL comes from the
+// repository; all other settings are the user's own. It is not safe for concurrent use.
 type Remote struct {
 	w           *Workspace
 	dir         string // the git directory
@@ -29,10 +28,10 @@ type Remote struct {
 	env         []string
 }
 
-// remoteTime is the longest that a command may take that talks to the other side.
+// remoteTime limits a command that connects to a remote, or signs.
 const remoteTime = 2 * time.Minute
 
-// remoteSettings apply instead of settings: what connects is for the user's own configuration to say.
+// remoteSettings apply instead of settings. The programs that connect come from the user's own configuration.
 var remoteSettings = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
 	"-c", "submodule.recurse=false", "-c", "push.recurseSubmodules=no", "-c", "push.gpgSign=false", "-c", "fetch.recurseSubmodules=no"}
 
@@ -40,8 +39,8 @@ var remoteSettings = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.quot
 var connecting = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "SSH_ASKPASS",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 
-// OpenRemote prepares the remote with that name. dir becomes its git directory; it is made anew, and Close removes it. One process at a
-// time may use a dir.
+// OpenRemote prepares a remote by name. dir becomes its git directory, which is recreated, and removed by Close. Only one process may use a
+// dir at a time.
 func (w *Workspace) OpenRemote(ctx context.Context, name, dir string, environ []string) (*Remote, error) {
 	if err := w.needGit("use the remote " + name); err != nil {
 		return nil, err
@@ -66,12 +65,12 @@ func (w *Workspace) OpenRemote(ctx context.Context, name, dir string, environ []
 	if r.push == "" {
 		r.push = r.fetch
 	}
-	r.env = slices.Concat(w.env, only(environ, connecting), w.privateEnv(dir), []string{"GIT_ALLOW_PROTOCOL=file:git:http:https:ssh"})
+	r.env = slices.Concat(w.env, withNames(environ, connecting), w.privateEnv(dir), []string{"GIT_ALLOW_PROTOCOL=file:git:http:https:ssh"})
 	return r, r.make(ctx)
 }
 
-// only are the variables with these names.
-func only(environ, names []string) []string {
+// withNames returns the variables with these names.
+func withNames(environ, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return !slices.Contains(names, strings.ToUpper(name))
@@ -81,7 +80,7 @@ func only(environ, names []string) []string {
 // Close removes the git directory.
 func (r *Remote) Close() error { return os.RemoveAll(r.dir) }
 
-// make writes the git directory. Its refs say to the other side what need not be sent.
+// make writes the git directory. Its refs tell the other side which commits are here.
 func (r *Remote) make(ctx context.Context) error {
 	h, err := r.w.head(ctx)
 	if err != nil {
@@ -123,17 +122,17 @@ func (r *Remote) git(ctx context.Context, stdin []byte, args ...string) ([]byte,
 	return out, nil
 }
 
-// far explains an error of a command that talks to the other side.
-func (r *Remote) far(ctx context.Context, what string, err error) error {
+// farError explains an error of a command that connects.
+func (r *Remote) farError(ctx context.Context, what string, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return (&execution.Error{Code: execution.CodeConfig, Recoverable: true, Message: fmt.Sprintf("%s %s: %s", what, r.name, briefly(err)), Cause: err}).
+	return (&execution.Error{Code: execution.CodeConfig, Recoverable: true, Message: fmt.Sprintf("%s %s: %s", what, r.name, oneLine(err)), Cause: err}).
 		WithHint("git ls-remote %s", quote(r.name))
 }
 
-// briefly is an error of git on one line.
-func briefly(err error) string {
+// oneLine returns an error of git as one line, without the advice after it.
+func oneLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n\n") // advice follows
 	return strings.Join(strings.Fields(line), " ")
 }
@@ -142,7 +141,7 @@ func briefly(err error) string {
 func (r *Remote) Refs(ctx context.Context, prefix string) (map[string]string, error) {
 	out, err := r.git(ctx, nil, "ls-remote", "--refs", "--", r.fetch, prefix+"*")
 	if err != nil {
-		return nil, r.far(ctx, "list the records of", err)
+		return nil, r.farError(ctx, "list the records of", err)
 	}
 	refs := map[string]string{}
 	for line := range strings.Lines(string(out)) {
@@ -153,41 +152,41 @@ func (r *Remote) Refs(ctx context.Context, prefix string) (map[string]string, er
 	return refs, nil
 }
 
-// Fetch brings the commits of refs here.
+// Fetch fetches the commits of refs.
 func (r *Remote) Fetch(ctx context.Context, refs []string) error {
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", r.fetch}
 	for i, ref := range refs {
 		args = append(args, fmt.Sprintf("+%s:refs/fetched/%d", ref, i))
 	}
 	_, err := r.git(ctx, nil, args...)
-	return r.far(ctx, "fetch from", err)
+	return r.farError(ctx, "fetch from", err)
 }
 
 // ErrRefMoved matches the error of Push when the remote's ref is no longer what it was.
 var ErrRefMoved = errors.New("the ref has moved")
 
-// Push moves a ref of the remote from one commit to another in one step; old is empty for a new ref. An error that matches ErrRefMoved says
-// that somebody else was first.
+// Push moves a ref of the remote from one commit to another atomically; old is empty for a new ref. The error matches ErrRefMoved if the ref
+// is not at old.
 func (r *Remote) Push(ctx context.Context, ref, old, commit string) error {
 	_, err := r.git(ctx, nil, "push", "--quiet", "--no-verify", "--force-with-lease="+ref+":"+old, "--", r.push, commit+":"+ref)
 	if err == nil {
 		return nil
 	}
-	// The answer may have been lost on the way, and texts differ from host to host: the ref itself says what happened.
+	// The answer may have been lost, and texts differ between hosts: only the ref shows what happened.
 	refs, look := r.Refs(ctx, ref)
 	switch now := refs[ref]; {
 	case look != nil:
-		return r.far(ctx, "push to", err)
+		return r.farError(ctx, "push to", err)
 	case now == commit:
 		return nil
 	case now != old:
 		return fmt.Errorf("%s of %s: %w", ref, r.name, ErrRefMoved)
 	}
-	return execution.Errorf(execution.CodeConfig, "%s refuses %s: %s", r.name, ref, briefly(err)).
-		WithHint("a host that takes only branches: drawbar govern config set record_refs refs/heads/drawbar/")
+	return execution.Errorf(execution.CodeConfig, "%s refuses %s: %s", r.name, ref, oneLine(err)).
+		WithHint("if the host accepts only branches: drawbar govern config set record_refs refs/heads/drawbar/")
 }
 
-// Draft is a commit to write without a work tree.
+// Draft is a commit to create without a work tree.
 type Draft struct {
 	From        string   // the commit whose files it has, but for Files; empty: it begins with none
 	Also        []string // more parents
@@ -197,7 +196,7 @@ type Draft struct {
 	Files       map[string][]byte // by path; nil: the file is removed
 }
 
-// Write writes a commit. No ref leads to it.
+// Write creates a commit without a ref.
 func (r *Remote) Write(ctx context.Context, c Draft) (string, error) {
 	var b bytes.Buffer
 	person := fmt.Sprintf("%s <%s> %d +0000\n", plainName(c.Name, fallbackName), plainName(c.Email, fallbackEmail), c.Time.Unix())
@@ -292,7 +291,7 @@ func (w *Workspace) At(commit string) *Workspace {
 	return &c
 }
 
-// Commit returns the commit that a name stands for; empty if there is none.
+// Commit resolves a name to a commit; empty if there is none.
 func (w *Workspace) Commit(ctx context.Context, name string) (string, error) {
 	out, code, err := w.gitCode(ctx, command{args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"}, ok: []int{1, 128}})
 	if err != nil || code != 0 {
@@ -323,24 +322,24 @@ func (w *Workspace) SetRef(ctx context.Context, name, commit string) error {
 	return w.wrap("move the ref "+name, err)
 }
 
-// FastForward moves the branch and the work tree to a descendant of HEAD. Uncommitted changes of files that differ are an error, and
-// then nothing has changed.
+// FastForward moves the branch and the work tree to a descendant of HEAD. It fails without a change if files that differ have uncommitted
+// changes.
 func (w *Workspace) FastForward(ctx context.Context, commit string) error {
 	_, err := w.git(ctx, command{args: []string{"-c", "merge.autoStash=false", "merge", "--ff-only", "--quiet", "--no-verify-signatures", "--no-stat", commit}})
-	return w.inTheWay(err, commit)
+	return w.moveError(err, commit)
 }
 
 // MoveTo moves the branch and the work tree to any commit, as FastForward does.
 func (w *Workspace) MoveTo(ctx context.Context, commit string) error {
 	_, err := w.git(ctx, command{args: []string{"reset", "--keep", "--quiet", commit}})
-	return w.inTheWay(err, commit)
+	return w.moveError(err, commit)
 }
 
-func (w *Workspace) inTheWay(err error, commit string) error {
+func (w *Workspace) moveError(err error, commit string) error {
 	var failed *gitError
 	if errors.As(err, &failed) {
-		return execution.Errorf(execution.CodeInvalidStateTransition, "the branch cannot move to %.12s: %w", commit, err).
-			WithHint("commit your changes, or put them aside: git stash -u")
+		return execution.Errorf(execution.CodeInvalidStateTransition, "the branch cannot move to %.12s: %s", commit, oneLine(err)).
+			WithHint("commit your changes, or stash them: git stash -u")
 	}
 	return w.wrap("move the branch", err)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/drawbar/drawbar/transport/process"
 )
 
-// signers are the variables that programs need which sign, besides passed.
+// signers are the variables that signing programs need, besides passed.
 var signers = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "DISPLAY", "WAYLAND_DISPLAY", "GNUPGHOME", "GPG_TTY", "GPG_AGENT_INFO"}
 
 // Signs reports whether git signs commits here: commit.gpgsign of the user or of the repository.
@@ -32,8 +32,8 @@ func (w *Workspace) Signs(ctx context.Context) (bool, error) {
 	return signs[true] || signs[false], w.wrap("read git's settings", err)
 }
 
-// signed makes a signed commit of an unsigned one. The program that signs is the user's own: an agent may write the configuration of the
-// repository, so that only names the key.
+// signed creates the signed version of a commit. The signing program comes from the user's own configuration: an agent could write the
+// repository's, from which only the name of the key is used.
 func (w *Workspace) signed(ctx context.Context, x privateIndex, commit string) (string, error) {
 	out, err := w.git(ctx, command{args: []string{"cat-file", "commit", commit}})
 	if err != nil {
@@ -82,8 +82,8 @@ func (w *Workspace) signed(ctx context.Context, x privateIndex, commit string) (
 	if id := strings.TrimSpace(string(out)); err == nil && IsObject(id) {
 		return id, nil
 	}
-	return "", execution.Errorf(execution.CodeConfig, "the checkpoint cannot be signed, so nothing is accepted: %w", err).
-		WithHint("mend git's signing (try: git commit --allow-empty -S -m test), or do without: drawbar govern config set checkpoint.sign false")
+	return "", execution.Errorf(execution.CodeConfig, "the checkpoint cannot be signed, so nothing was accepted: %w", err).
+		WithHint("fix git's signing (test it with git commit --allow-empty -S -m test), or do not sign: drawbar govern config set checkpoint.sign false")
 }
 
 // privateEnv is the environment of git in a directory of its own that has the repository's objects.

@@ -60,7 +60,7 @@ func open(ctx context.Context, root string, environ []string) (*Workspace, error
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
 		return nil, execution.Errorf(execution.CodeConfig, "open workspace %s: not a directory", abs).WithHint("give the folder that holds agentxchain.json")
 	}
-	w := &Workspace{root: abs, kind: NoGit, env: environment(environ), signing: only(environ, signers), known: &knownSettings{}, index: &knownIndex{}}
+	w := &Workspace{root: abs, kind: NoGit, env: environment(environ), signing: withNames(environ, signers), known: &knownSettings{}, index: &knownIndex{}}
 	mark := findRepository(abs)
 	if mark == "" {
 		return w, nil

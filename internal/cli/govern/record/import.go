@@ -13,10 +13,10 @@ import (
 func importRecord(app *cli.App) *cobra.Command {
 	var o govern.ImportOptions
 	cmd := &cobra.Command{
-		Use: "import FILE", Short: "Continue here with the record of an export",
-		Long: "Write the record of an export (drawbar govern export --files) into this project, as far as it continues what is here. The export is\n" +
-			"checked first, against its hash chain too. It holds the record, not the commits: bring those with git. FILE - reads standard input.\n" +
-			"Of AgentXchain's exports, those that have every file are read.",
+		Use: "import FILE", Short: "Continue with the record of an export",
+		Long: "Write the record of an export (drawbar govern export --files) into this project. The record here must be its beginning, unless --replace is\n" +
+			"given. The export is verified first, including its hash chain. It does not contain the commits; fetch those with git. FILE - reads\n" +
+			"standard input. Exports of AgentXchain are accepted if they contain every file.",
 		Example: "  drawbar govern export --files --output run.json\n  drawbar govern import run.json",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,6 +41,6 @@ func importRecord(app *cli.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&o.Replace, "replace", false, "continue with the export although the record here differs; that one is kept aside")
+	cmd.Flags().BoolVar(&o.Replace, "replace", false, "replace a record that the export does not continue; it is kept")
 	return cmd
 }

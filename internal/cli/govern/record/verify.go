@@ -31,9 +31,9 @@ func verify(app *cli.App) *cobra.Command {
 		Long: "Check every line of the record, the archived turns, the session, TALK.md and the hook audit against the hash chain " +
 			"beside them, the\nchain against the heads that checkpoint commits name, and the accepted turns against the commits " +
 			"below HEAD, in both directions.\nEvery mismatch is listed with a command to type. A rebase, a squash, or another record " +
-			"in the same history is reported but is\nnot an error. This takes no lock and changes nothing.\n\nWith EXPORT, check an export instead (see verify export); with --from, the record that a team has pushed, and the commits that " +
-			"it came with.",
-		Example: "  drawbar govern verify\n  git fetch origin 'refs/drawbar/*:refs/drawbar/*' && drawbar govern verify --from refs/drawbar/runs/RUN",
+			"in the same history is reported but is\nnot an error. This takes no lock and changes nothing.\n\nWith EXPORT, check an export instead (see verify export). With --from, check the record in a commit of a shared record, against " +
+			"that commit's history.",
+		Example: "  drawbar govern verify\n  git fetch origin 'refs/drawbar/runs/*:refs/drawbar/runs/*' && drawbar govern verify --from refs/drawbar/runs/RUN",
 		Args:    cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && from != "" {
@@ -53,7 +53,7 @@ func verify(app *cli.App) *cobra.Command {
 			return answerVerified(app, out, out, func() { printVerification(app, out) })
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "ref, commit or run of a record that several clones carry")
+	cmd.Flags().StringVar(&from, "from", "", "ref, commit or run of a shared record")
 	cmd.AddCommand(verifyExport(app), verifyDiff(app))
 	return cmd
 }

@@ -74,18 +74,18 @@ func print(app *cli.App, s govern.Status, now time.Time) {
 	field("next", "%s", s.Next)
 }
 
-// team prints where the record is that several clones carry, as this one knows it.
+// team prints the state of a shared record.
 func team(s govern.Share, field func(name, format string, args ...any), now time.Time) {
 	switch {
 	case s.Commit == "":
-		field("record", "%s does not have it yet: drawbar govern sync", s.Remote)
+		field("record", "not pushed to %s yet: drawbar govern sync", s.Remote)
 	case s.Unpushed:
-		field("record", "%s does not have all of it: drawbar govern sync", s.Remote)
+		field("record", "not all pushed to %s: drawbar govern sync", s.Remote)
 	default:
-		field("record", "as on %s when this clone last looked: drawbar govern sync", s.Remote)
+		field("record", "the same on %s, as of the last sync", s.Remote)
 	}
 	if s.Lease != nil {
-		field("held", "%s", view.Lease(s, now))
+		field("locked", "%s", view.Lease(s, now))
 	}
 }
 

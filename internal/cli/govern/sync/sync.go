@@ -1,4 +1,4 @@
-// Package sync implements "drawbar govern sync": the record of a run moves between the clones of a team.
+// Package sync implements "drawbar govern sync": pulling and pushing the record of a run.
 package sync
 
 import (
@@ -16,13 +16,12 @@ import (
 func New(app *cli.App) *cobra.Command {
 	var o govern.SyncOptions
 	cmd := &cobra.Command{
-		Use: "sync", Short: "Bring the record of the run, and the branch, to where the other clones are",
-		Long: "Fetch the record of the run from the git remote, bring this clone's record and branch to where it is, and push what only this clone\n" +
-			"has. Commands that change the record do this by themselves, before and after; sync is for looking without doing, and for what went\n" +
-			"wrong. It needs \"record\": \"branch\" in agentxchain.json. The record travels on refs/drawbar/runs/RUN of the remote, with the\n" +
-			"commits of the branch that the run has reached; your branch itself is for you to push.\n\n" +
-			"While a command works, its clone holds the run, and the others wait. A clone that died holds it for three more minutes, or until\n" +
-			"--take-over. Whatever the clocks say, two clones never continue one run: the second push is refused.",
+		Use: "sync", Short: "Pull and push the record of a run that several clones share",
+		Long: "Pull the record of the run from the git remote, move the branch to the commit that the run has reached, and push what this clone has\n" +
+			"in addition. Commands that change the record do this automatically, before and after. The project needs \"record\": \"branch\" in\n" +
+			"agentxchain.json. The record is stored in refs/drawbar/runs/RUN of the remote, together with the commits; your own branch is not pushed.\n\n" +
+			"While a command runs, its clone has a lease on the run, and commands of other clones fail. The lease of a killed command expires after\n" +
+			"three minutes; --take-over ignores it. Two clones cannot continue one run at the same time: the second push fails.",
 		Example: "  drawbar govern config set record branch\n  drawbar govern sync\n  drawbar govern sync --take-over",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,10 +32,10 @@ func New(app *cli.App) *cobra.Command {
 			return app.Answer(s, func() { show(app, s) })
 		},
 	}
-	cmd.Flags().StringVar(&o.Run, "run", "", "run to carry on here, if the remote has several in progress")
-	cmd.Flags().BoolVar(&o.Theirs, "theirs", false, "continue with the remote's record although this clone's differs; what only this clone has is kept aside")
-	cmd.Flags().BoolVar(&o.Ours, "ours", false, "continue with this clone's record although the remote's differs; the remote's stays in the history of the ref")
-	cmd.Flags().BoolVar(&o.TakeOver, "take-over", false, "take the run from a clone that holds it, because nobody works there")
+	cmd.Flags().StringVar(&o.Run, "run", "", "run to continue, if the remote has several in progress")
+	cmd.Flags().BoolVar(&o.Theirs, "theirs", false, "replace this clone's diverged record by the remote's; the replaced one is kept")
+	cmd.Flags().BoolVar(&o.Ours, "ours", false, "replace the remote's diverged record by this clone's; the replaced one is kept")
+	cmd.Flags().BoolVar(&o.TakeOver, "take-over", false, "ignore the lease of another clone, which is gone")
 	cli.Exclusive(cmd, "theirs", "ours")
 	return cmd
 }
@@ -46,7 +45,7 @@ func show(app *cli.App, s govern.Synced) {
 		app.Printf("%-9s "+format+"\n", append([]any{name}, args...)...)
 	}
 	if s.Run == "" {
-		app.Printf("%s has no run yet; the next drawbar govern step begins one\n", s.Remote)
+		app.Printf("%s has no run yet; drawbar govern step starts one\n", s.Remote)
 		return
 	}
 	if s.Pulled {
@@ -67,9 +66,9 @@ func show(app *cli.App, s govern.Synced) {
 		line("pushed", "%s to %s", s.Run, s.Remote)
 	}
 	if !s.Pulled && !s.Pushed {
-		line("same", "%s as on %s", s.Run, s.Remote)
+		line("current", "%s is the same on %s", s.Run, s.Remote)
 	}
 	if s.Lease != nil {
-		line("held", "%s", view.Lease(s.Share, time.Now()))
+		line("locked", "%s", view.Lease(s.Share, time.Now()))
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/drawbar/drawbar/govern"
 )
 
-// Lease says who holds a run that several clones carry.
+// Lease describes the holder of a lease.
 func Lease(s govern.Share, now time.Time) string {
 	l := s.Lease
 	who := "by " + l.Who() + " (" + l.Owner + ")"
@@ -14,7 +14,7 @@ func Lease(s govern.Share, now time.Time) string {
 		who = "here (" + l.Owner + ")"
 	}
 	if !now.Before(l.Until) {
-		return who + ", without a sign of life since " + l.Until.Local().Format(time.DateTime)
+		return who + ", expired at " + l.Until.Local().Format(time.DateTime)
 	}
 	return who + " since " + l.Since.Local().Format(time.DateTime)
 }

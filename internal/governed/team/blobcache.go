@@ -11,13 +11,13 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 )
 
-// known are git's names of files that have not changed since they were last read, so that a long record is not read for each exchange. It only
-// saves time: a file that somebody changes and gives its old date back is not pushed, and verify finds it.
-type known struct {
+// blobCache stores the object ids of files by size and date, so that an exchange does not read a long record again. If somebody changes a file and
+// restores its date, the change is not pushed; drawbar govern verify finds it.
+type blobCache struct {
 	file  string
 	then  map[string]stamp
 	now   map[string]stamp
-	Begun time.Time        `json:"begun"` // files that changed later than this may have changed twice in one instant
+	Begun time.Time        `json:"begun"` // files that changed after this may have changed twice with one date
 	Width int              `json:"digits"`
 	Files map[string]stamp `json:"files"`
 }
@@ -28,11 +28,11 @@ type stamp struct {
 	Blob string `json:"blob"`
 }
 
-// settled is the age from which a file's date says when it changed.
+// settled is the age at which a file's date is reliable.
 const settled = 2 * time.Second
 
-func (t *Team) readKnown(digits int) *known {
-	k := &known{file: filepath.Join(t.o.Root, filepath.FromSlash(protocol.LocksDir), "record-files.json")}
+func (t *Team) readBlobCache(digits int) *blobCache {
+	k := &blobCache{file: filepath.Join(t.o.Root, filepath.FromSlash(protocol.LocksDir), "record-files.json")}
 	if b, err := os.ReadFile(k.file); err != nil || json.Unmarshal(b, k) != nil || k.Width != digits {
 		k.Files = nil
 	}
@@ -46,19 +46,19 @@ func (t *Team) readKnown(digits int) *known {
 	return k
 }
 
-func (k *known) blob(f ledger.File) string {
+func (k *blobCache) blob(f ledger.File) string {
 	if s := k.then[f.Name]; s.Size == f.Info.Size() && s.Time == f.Info.ModTime().UnixNano() {
 		return s.Blob
 	}
 	return ""
 }
 
-func (k *known) add(f ledger.File, blob string) {
+func (k *blobCache) add(f ledger.File, blob string) {
 	k.now[f.Name] = stamp{f.Info.Size(), f.Info.ModTime().UnixNano(), blob}
 }
 
-// save writes what is known, if it is worth it.
-func (k *known) save() {
+// save writes the cache if it has grown by more than a turn's files.
+func (k *blobCache) save() {
 	fresh := 0
 	for name := range k.now {
 		if _, ok := k.then[name]; !ok {

@@ -17,9 +17,9 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 )
 
-// choose says which run this clone carries: the one that was asked for, its own, or one in progress that it does not have. Empty: none
-// has begun.
-func (x *exchange) choose(ctx context.Context, st protocol.State) (string, error) {
+// chooseRun returns the run to continue: the requested one, the current one of this clone, or one in progress on the remote that continues this
+// record. It is empty if there is no run.
+func (x *exchange) chooseRun(ctx context.Context, st protocol.State) (string, error) {
 	own := st.ID()
 	if run := x.o.sync.Run; run != "" {
 		if x.refs[run] == "" && run != own {
@@ -36,7 +36,7 @@ func (x *exchange) choose(ctx context.Context, st protocol.State) (string, error
 	}
 	others := slices.Sorted(maps.Keys(x.refs))
 	others = slices.DeleteFunc(others, func(run string) bool { return run == own })
-	if err := x.bring(ctx, others); err != nil {
+	if err := x.fetch(ctx, others); err != nil {
 		return "", err
 	}
 	var open []string
@@ -46,7 +46,7 @@ func (x *exchange) choose(ctx context.Context, st protocol.State) (string, error
 		return "", execution.Errorf(execution.CodeConfig, "read the record: %w", err)
 	}
 	for _, run := range others {
-		s, err := x.t.load(ctx, x.w, x.refs[run])
+		s, err := load(ctx, x.w, x.refs[run])
 		if err != nil {
 			return "", fmt.Errorf("the record of run %s on %s: %w", run, x.t.o.Remote, err)
 		}
@@ -58,11 +58,8 @@ func (x *exchange) choose(ctx context.Context, st protocol.State) (string, error
 		if err := json.Unmarshal(content[0], &there); err != nil {
 			return "", execution.Errorf(execution.CodeValidation, "the state of run %s on %s: %w", run, x.t.o.Remote, err)
 		}
-		if err := x.w.SetRef(ctx, tracking+run, x.refs[run]); err != nil {
-			return "", err
-		}
 		if !bytes.HasPrefix(content[1], mine) {
-			continue // it began from another record
+			continue // it does not continue this record
 		}
 		if there.Status != protocol.RunCompleted {
 			open = append(open, run)
@@ -73,7 +70,7 @@ func (x *exchange) choose(ctx context.Context, st protocol.State) (string, error
 	switch {
 	case len(open) > 1:
 		return "", execution.Errorf(execution.CodeInvalidStateTransition, "%s has %d runs in progress: %s", x.t.o.Remote, len(open), strings.Join(open, ", ")).
-			WithHint("choose one: drawbar govern sync --run %s", open[0])
+			WithHint("drawbar govern sync --run %s", open[0])
 	case len(open) == 1:
 		return open[0], nil
 	}
