@@ -18,6 +18,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/lookpath"
+	"github.com/drawbar/drawbar/internal/governed/coordinator"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/drawbar/drawbar/internal/settings/config"
@@ -160,4 +161,13 @@ func (a governedAgents) Run(ctx context.Context, req execution.Request, o agent.
 		return nil, err
 	}
 	return c.Run(ctx, req, RunOptions{Options: o})
+}
+
+// OpenCoordinator returns the coordinator of the workspace that contains dir: the nearest folder upwards with agentxchain-multi.json.
+func OpenCoordinator(dir string, o govern.Options) (govern.Coordinator, error) {
+	root, err := coordinator.Find(dir)
+	if err != nil {
+		return nil, err
+	}
+	return coordinator.Open(root, coordinator.Options{Open: func(root string) (govern.Engine, error) { return OpenProject(root, o) }}), nil
 }

@@ -14,6 +14,10 @@ type StepOptions struct {
 	Timeout  time.Duration // time limit of the turn; 0: from the configuration
 	Intent   string        // the intent to bind the new turn to; empty: the first pending one
 	NoIntent bool          // bind no intent
+	// Coordinator is what a new turn is told of the other repositories of a run over several.
+	Coordinator *protocol.CoordinatorContext
+	// Assigned is called when the turn is in the record, before it runs; nil for nothing.
+	Assigned func(turn, role string)
 	// NoRepair leaves an invalid result to a person instead of returning it to the agent.
 	NoRepair bool
 	// NoWait prepares a person's turn and returns at once.

@@ -119,7 +119,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 
 // playGoverned is an agent of a governed run. It reads its bundle and leaves a result; the first line of $HOME/turns says how, and
 // is taken away. Words of a line: say=TEXT err=TEXT sleep=TIME sh=SCRIPT write=FILE file=FILE empty status=STATUS next=ROLE phase=PHASE complete
-// cost=USD object decide=TEXT verify=STATUS exit=CODE (nothing is staged), break (the result lacks its decisions' rationale).
+// cost=USD object decide=TEXT (or the id of a decision) verify=STATUS exit=CODE (nothing is staged), break (the result lacks its decisions' rationale).
 func playGoverned() {
 	if err := governedTurn(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -203,7 +203,11 @@ func governedTurn() error {
 			}
 			result["cost"] = map[string]any{"usd": usd, "input_tokens": 10, "output_tokens": 5}
 		case "decide":
-			decisions = append(decisions, map[string]any{"id": "DEC-001", "category": "scope", "statement": value, "rationale": "because", "durability": "repo"})
+			id := "DEC-001"
+			if strings.HasPrefix(value, "DEC-") {
+				id = value
+			}
+			decisions = append(decisions, map[string]any{"id": id, "category": "scope", "statement": value, "rationale": "because", "durability": "repo"})
 		case "verify":
 			result["verification"].(map[string]any)["status"] = value
 		case "break":

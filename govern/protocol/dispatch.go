@@ -24,6 +24,7 @@ type Assignment struct {
 	ConflictContext      json.RawMessage   `json:"conflict_context,omitempty" doc:"after a conflict: what the attempt conflicted with"`
 	DelegationContext    json.RawMessage   `json:"delegation_context,omitempty" doc:"delegation that the turn works on (absent: none)"`
 	DelegationReview     json.RawMessage   `json:"delegation_review,omitempty" doc:"to review: parent_turn_id, parent_role, results"`
+	Coordinator          json.RawMessage   `json:"coordinator_context,omitempty" doc:"the other repositories, in a run over several"`
 	AdvisoryWarnings     []AdvisoryWarning `json:"advisory_warnings,omitempty" doc:"warnings about the turn, such as overlapping file scopes"`
 
 	Adapter       string          `json:"adapter,omitempty" doc:"first edition: the role's adapter"`

@@ -4,45 +4,46 @@ import "encoding/json"
 
 // HistoryEntry is one line of history.jsonl: an accepted turn, or a reissued one (Status "reissued").
 type HistoryEntry struct {
-	TurnID                 string          `json:"turn_id" doc:"the accepted or reissued turn"`
-	RunID                  string          `json:"run_id" doc:"the run that it belongs to"`
-	Role                   string          `json:"role" doc:"the role of the turn"`
-	Phase                  string          `json:"phase" doc:"the run's phase when the turn was accepted"`
-	RuntimeID              string          `json:"runtime_id" doc:"its runtime, as in runtimes"`
-	Status                 string          `json:"status" doc:"status of the result, or reissued"`
-	Summary                string          `json:"summary" doc:"the result's summary, or the new turn and the reason of a reissue"`
-	Decisions              []Decision      `json:"decisions" doc:"the result's decisions, renumbered if an id was taken"`
-	Objections             []Objection     `json:"objections" doc:"the result's objections, renumbered if an id was taken"`
-	FilesChanged           []string        `json:"files_changed" doc:"observed paths and kept outputs of verification"`
-	ArtifactsCreated       []string        `json:"artifacts_created" doc:"as in the result; may be empty"`
-	Verification           Verification    `json:"verification" doc:"the turn's own account of its checks"`
-	NormalizedVerification NormalizedCheck `json:"normalized_verification" doc:"classification of that account"`
-	VerificationReplay     json.RawMessage `json:"verification_replay,omitempty" doc:"outcome of running the evidence again, if a policy required it"`
-	Artifact               ResultArtifact  `json:"artifact" doc:"what the turn delivers"`
-	IntentID               *string         `json:"intent_id" doc:"the intake intent that the turn worked on, else null"`
-	ObservedArtifact       *Observed       `json:"observed_artifact,omitempty" doc:"the observed changes; absent if they could not be observed"`
-	ProposedNextRole       string          `json:"proposed_next_role" doc:"as in the result"`
-	PhaseTransitionRequest *string         `json:"phase_transition_request" doc:"the phase that the result asks for, else null"`
-	RunCompletionRequest   bool            `json:"run_completion_request" doc:"whether the result asks to end the run"`
-	AssignedSequence       int             `json:"assigned_sequence" doc:"turn_sequence when the accepted attempt began"`
-	AcceptedSequence       int             `json:"accepted_sequence" doc:"turn_sequence of this acceptance; 0 for a reissued turn"`
-	Attempt                int             `json:"attempt,omitempty" doc:"the attempt that was accepted or abandoned, from 1"`
-	ConcurrentWith         []string        `json:"concurrent_with" doc:"ids of the turns that were active at the same time"`
-	ForwardRevision        json.RawMessage `json:"forward_revision,omitempty" doc:"files: accepted paths that the role changed again"`
-	ConflictResolution     json.RawMessage `json:"conflict_resolution,omitempty" doc:"resolution, conflicting_files, accepted_since"`
-	Cost                   *Cost           `json:"cost,omitempty" doc:"measured over all attempts, else as in the result; absent if unknown"`
-	AdapterMeta            *AdapterMeta    `json:"adapter_meta,omitempty" doc:"model, tokens and timing; from the runtime, else the result"`
-	StartedAt              Time            `json:"started_at" doc:"first dispatch, else the assignment"`
-	AcceptedAt             Time            `json:"accepted_at" doc:"when the turn was accepted or reissued"`
-	DurationMS             int64           `json:"duration_ms" doc:"milliseconds from started_at to accepted_at; 0 for a reissued turn"`
-	DelegationsIssued      []Delegation    `json:"delegations_issued,omitempty" doc:"delegations of the turn"`
-	DelegationContext      json.RawMessage `json:"delegation_context,omitempty" doc:"the delegation that the turn worked on, if any"`
-	DelegationReview       json.RawMessage `json:"delegation_review,omitempty" doc:"the results of delegations that the turn reviewed, if any"`
-	DerivedFiles           Ordered[string] `json:"derived_files,omitzero" doc:"Drawbar only: digests of the review or proposal that was written for the turn, by path"`
-	Normalized             []Change        `json:"normalized,omitempty" doc:"Drawbar only: each change that normalization made to the result"`
-	CheckpointSHA          string          `json:"checkpoint_sha,omitempty" doc:"commit of the turn's files; absent until there is one"`
-	CheckpointedAt         Time            `json:"checkpointed_at,omitzero" doc:"when that commit was made"`
-	Extra                  Extra           `json:"-"`
+	TurnID                 string           `json:"turn_id" doc:"the accepted or reissued turn"`
+	RunID                  string           `json:"run_id" doc:"the run that it belongs to"`
+	Role                   string           `json:"role" doc:"the role of the turn"`
+	Phase                  string           `json:"phase" doc:"the run's phase when the turn was accepted"`
+	RuntimeID              string           `json:"runtime_id" doc:"its runtime, as in runtimes"`
+	Status                 string           `json:"status" doc:"status of the result, or reissued"`
+	Summary                string           `json:"summary" doc:"the result's summary, or the new turn and the reason of a reissue"`
+	Decisions              []Decision       `json:"decisions" doc:"the result's decisions, renumbered if an id was taken"`
+	Objections             []Objection      `json:"objections" doc:"the result's objections, renumbered if an id was taken"`
+	FilesChanged           []string         `json:"files_changed" doc:"observed paths and kept outputs of verification"`
+	ArtifactsCreated       []string         `json:"artifacts_created" doc:"as in the result; may be empty"`
+	Verification           Verification     `json:"verification" doc:"the turn's own account of its checks"`
+	NormalizedVerification NormalizedCheck  `json:"normalized_verification" doc:"classification of that account"`
+	VerificationReplay     json.RawMessage  `json:"verification_replay,omitempty" doc:"outcome of running the evidence again, if a policy required it"`
+	Artifact               ResultArtifact   `json:"artifact" doc:"what the turn delivers"`
+	IntentID               *string          `json:"intent_id" doc:"the intake intent that the turn worked on, else null"`
+	ObservedArtifact       *Observed        `json:"observed_artifact,omitempty" doc:"the observed changes; absent if they could not be observed"`
+	ProposedNextRole       string           `json:"proposed_next_role" doc:"as in the result"`
+	PhaseTransitionRequest *string          `json:"phase_transition_request" doc:"the phase that the result asks for, else null"`
+	RunCompletionRequest   bool             `json:"run_completion_request" doc:"whether the result asks to end the run"`
+	AssignedSequence       int              `json:"assigned_sequence" doc:"turn_sequence when the accepted attempt began"`
+	AcceptedSequence       int              `json:"accepted_sequence" doc:"turn_sequence of this acceptance; 0 for a reissued turn"`
+	Attempt                int              `json:"attempt,omitempty" doc:"the attempt that was accepted or abandoned, from 1"`
+	ConcurrentWith         []string         `json:"concurrent_with" doc:"ids of the turns that were active at the same time"`
+	ForwardRevision        json.RawMessage  `json:"forward_revision,omitempty" doc:"files: accepted paths that the role changed again"`
+	ConflictResolution     json.RawMessage  `json:"conflict_resolution,omitempty" doc:"resolution, conflicting_files, accepted_since"`
+	Cost                   *Cost            `json:"cost,omitempty" doc:"measured over all attempts, else as in the result; absent if unknown"`
+	AdapterMeta            *AdapterMeta     `json:"adapter_meta,omitempty" doc:"model, tokens and timing; from the runtime, else the result"`
+	StartedAt              Time             `json:"started_at" doc:"first dispatch, else the assignment"`
+	AcceptedAt             Time             `json:"accepted_at" doc:"when the turn was accepted or reissued"`
+	DurationMS             int64            `json:"duration_ms" doc:"milliseconds from started_at to accepted_at; 0 for a reissued turn"`
+	DelegationsIssued      []Delegation     `json:"delegations_issued,omitempty" doc:"delegations of the turn"`
+	DelegationContext      json.RawMessage  `json:"delegation_context,omitempty" doc:"the delegation that the turn worked on, if any"`
+	DelegationReview       json.RawMessage  `json:"delegation_review,omitempty" doc:"the results of delegations that the turn reviewed, if any"`
+	Coordinator            *CoordinatorLink `json:"coordinator,omitempty" doc:"Drawbar only: its place in a run over several repositories"`
+	DerivedFiles           Ordered[string]  `json:"derived_files,omitzero" doc:"Drawbar only: digests of the review or proposal that was written for the turn, by path"`
+	Normalized             []Change         `json:"normalized,omitempty" doc:"Drawbar only: each change that normalization made to the result"`
+	CheckpointSHA          string           `json:"checkpoint_sha,omitempty" doc:"commit of the turn's files; absent until there is one"`
+	CheckpointedAt         Time             `json:"checkpointed_at,omitzero" doc:"when that commit was made"`
+	Extra                  Extra            `json:"-"`
 }
 
 // StatusReissued marks the history line of a turn that was replaced by another.

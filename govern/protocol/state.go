@@ -178,6 +178,7 @@ type Turn struct {
 	DelegationContext json.RawMessage `json:"delegation_context,omitempty" doc:"the delegation that this turn works on; else absent"`
 	DelegationReview  json.RawMessage `json:"delegation_review,omitempty" doc:"the delegations that this turn reviews; else absent"`
 	IntakeContext     json.RawMessage `json:"intake_context,omitempty" doc:"the intake intent that the turn works on; absent without one"`
+	Coordinator       json.RawMessage `json:"coordinator_context,omitempty" doc:"what the turn is told of other repositories; absent outside a run over several"`
 	ReissuedFrom      string          `json:"reissued_from,omitempty" doc:"id of the turn that this one replaces"`
 	FailedAt          Time            `json:"failed_at,omitzero" doc:"when the attempt failed; else absent"`
 	FailureReason     string          `json:"failure_reason,omitempty" doc:"error code or blocked_on of that failure"`

@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/govern/approve"
 	"github.com/drawbar/drawbar/internal/cli/govern/conformance"
 	"github.com/drawbar/drawbar/internal/cli/govern/intake"
+	"github.com/drawbar/drawbar/internal/cli/govern/multi"
 	"github.com/drawbar/drawbar/internal/cli/govern/notify"
 	"github.com/drawbar/drawbar/internal/cli/govern/objection"
 	"github.com/drawbar/drawbar/internal/cli/govern/proposal"
@@ -42,7 +43,7 @@ func New(app *cli.App) *cobra.Command {
 	}}
 	replay.AddCommand(turn.NewReplay(app))
 	cmd.AddCommand(replay)
-	cmd.AddCommand(approve.New(app), approve.NewDecline(app), proposal.New(app), submit.New(app), sync.New(app), notify.New(app), schedule.New(app), conformance.New(app))
+	cmd.AddCommand(approve.New(app), approve.NewDecline(app), proposal.New(app), submit.New(app), sync.New(app), multi.New(app), notify.New(app), schedule.New(app), conformance.New(app))
 	for _, c := range cmd.Commands() {
 		switch c.Name() {
 		case "verify":

@@ -1,6 +1,7 @@
 package governance
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -188,6 +189,10 @@ func (s *step) historyEntry(a *acceptance) protocol.HistoryEntry {
 		DelegationsIssued: r.Delegations, DelegationContext: t.DelegationContext, DelegationReview: t.DelegationReview, Normalized: a.Changes}
 	if id := t.Intent(); id != nil {
 		h.IntentID = id
+	}
+	var link protocol.CoordinatorLink
+	if json.Unmarshal(t.Coordinator, &link) == nil && link.SuperRunID != "" {
+		h.Coordinator = &link
 	}
 	if h.StartedAt.IsZero() {
 		h.StartedAt = t.AssignedAt

@@ -27,7 +27,7 @@ func (in AssignTurn) apply(s *step) *Refused {
 	s.st.TurnSequence++
 	t := &protocol.Turn{TurnID: in.TurnID, RunID: s.st.ID(), AssignedRole: in.Role, Status: protocol.TurnAssigned, Attempt: 1, AssignedAt: s.now,
 		DeadlineAt: s.deadline(in.Role), RuntimeID: role.RuntimeID(), Baseline: &base, AssignedSequence: s.st.TurnSequence,
-		IntakeContext: in.IntakeContext, Worktree: in.Worktree}
+		IntakeContext: in.IntakeContext, Coordinator: in.Coordinator, Worktree: in.Worktree}
 	s.join(t)
 	s.reserve(in.TurnID, in.Role)
 	s.linkDelegation(t)

@@ -34,6 +34,7 @@ type AssignTurn struct {
 	AllowDirty    bool
 	Worktree      string
 	IntakeContext json.RawMessage
+	Coordinator   json.RawMessage // protocol.CoordinatorContext
 }
 
 // Dispatched says that the turn was given to its runtime.

@@ -85,7 +85,7 @@ func (in ReissueTurn) apply(s *step) *Refused {
 		AssignedAt: s.now, DeadlineAt: s.deadline(t.AssignedRole), RuntimeID: s.run.Config.Roles.At(t.AssignedRole).RuntimeID(), Baseline: &base,
 		AssignedSequence: s.st.TurnSequence, ReissuedFrom: t.TurnID, Worktree: in.Worktree, LastRejection: t.LastRejection,
 		ConflictContext: t.ConflictContext, DelegationContext: t.DelegationContext, DelegationReview: t.DelegationReview,
-		IntakeContext: t.IntakeContext}
+		IntakeContext: t.IntakeContext, Coordinator: t.Coordinator}
 	if n.RuntimeID == "" {
 		n.RuntimeID = t.RuntimeID
 	}

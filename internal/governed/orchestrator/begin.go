@@ -307,6 +307,11 @@ func (t *transaction) assign(ctx context.Context, o govern.StepOptions) (*job, *
 	var err error
 	id := newID("turn")
 	in, now := governance.AssignTurn{Role: role, TurnID: id}, t.e.now()
+	if o.Coordinator != nil {
+		if in.Coordinator, err = protocol.Marshal(o.Coordinator); err != nil {
+			return nil, nil, err
+		}
+	}
 	dir := t.e.root
 	if _, rt, _ := t.run.Config.RuntimeOf(role); (t.run.Config.Workspace == "worktree" || t.parallel()) && !protocol.Remote(rt.Type) {
 		if dir, in.Baseline, err = t.work.Worktree(ctx, id); err != nil {

@@ -40,14 +40,14 @@ func (e *Local) Run(ctx context.Context, o govern.RunOptions) (govern.RunReport,
 			first.Turn, first.Role = left, ""
 		}
 		for next := first; r.start(ctx, next); {
-			if next = r.nextStep(ctx); next == (govern.StepOptions{}) {
+			if next = r.nextStep(ctx); next.Turn == "" && next.Role == "" {
 				break
 			}
 		}
 		for r.active > 0 {
 			r.collect(ctx, <-r.ends)
 			for r.active > 0 { // a slot may be free
-				if next := r.nextStep(ctx); next == (govern.StepOptions{}) || !r.start(ctx, next) {
+				if next := r.nextStep(ctx); next.Turn == "" && next.Role == "" || !r.start(ctx, next) {
 					break
 				}
 			}

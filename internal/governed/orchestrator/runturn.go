@@ -28,6 +28,10 @@ func (e *Local) step(ctx context.Context, o govern.StepOptions, beside bool, beg
 			return *rep, nil
 		}
 		if rep == nil {
+			if o.Assigned != nil {
+				o.Assigned(j.dispatch.Turn.TurnID, j.dispatch.Turn.AssignedRole)
+				o.Assigned = nil
+			}
 			if o.NoWait && j.dispatch.Runtime.Type == protocol.RuntimeManual {
 				return e.ready(ctx, j)
 			}

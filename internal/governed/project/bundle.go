@@ -52,11 +52,18 @@ func BuildBundle(in prompt.Input) (map[string][]byte, []string, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode the assignment of turn %s: %w", in.TurnID, err)
 	}
-	return map[string][]byte{
+	files := map[string][]byte{
 		prompt.AssignmentFile: raw,
 		prompt.PromptFile:     []byte(prompt.Prompt(in)),
 		prompt.ContextFile:    []byte(prompt.Context(in)),
-	}, prompt.Warnings(in), nil
+	}
+	if c := prompt.Coordinator(in); c != nil {
+		if raw, err = protocol.MarshalFile(c); err != nil {
+			return nil, nil, fmt.Errorf("encode the context of turn %s: %w", in.TurnID, err)
+		}
+		files[protocol.CoordinatorContextName+".json"], files[protocol.CoordinatorContextName+".md"] = raw, []byte(prompt.CoordinatorText(*c))
+	}
+	return files, prompt.Warnings(in), nil
 }
 
 // WriteBundle writes a turn's bundle and creates the folder for its result. A bundle of an earlier attempt is

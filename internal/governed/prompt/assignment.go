@@ -28,7 +28,7 @@ func Assignment(in Input) (protocol.Assignment, error) {
 		StagingResultPath: protocol.StagedFile(in.TurnID), ReservedPaths: protocol.ReservedPaths(),
 		AllowedNextRoles: in.allowed(), Attempt: t.Attempt, DeadlineAt: t.DeadlineAt, AssignedSequence: t.AssignedSequence,
 		IntakeContext: set(t.IntakeContext), ConflictContext: set(t.ConflictContext),
-		DelegationContext: set(t.DelegationContext), DelegationReview: set(t.DelegationReview),
+		DelegationContext: set(t.DelegationContext), DelegationReview: set(t.DelegationReview), Coordinator: set(t.Coordinator),
 		AdvisoryWarnings: in.Warnings,
 	}
 	if b, ok := in.State.BudgetReservations.Get(in.TurnID); ok {

@@ -18,6 +18,7 @@ func Context(in Input) string {
 		d.para("%s", goal)
 	}
 	in.intakeContext(d)
+	in.coordinatorContext(d)
 	in.delegationContext(d)
 	in.delegationReview(d)
 	in.capabilities(d)

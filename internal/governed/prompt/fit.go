@@ -20,7 +20,7 @@ type Section struct {
 var contextHeadings = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"## Current State": "current_state", "## Project Goal": "project_goal", "## Intake Intent": "intake_intent",
-		"## Delegation Context": "delegation_context", "## Delegation Review": "delegation_review",
+		"## Coordinator Context": "coordinator_context", "## Delegation Context": "delegation_context", "## Delegation Review": "delegation_review",
 		"## Runtime Capability Contract": "capability_contract", "## Active Repo Decisions": "repo_decisions",
 		"## Inherited Run Context": "inherited_context", "## Open Proposals": "open_proposals",
 		"## Last Accepted Turn": "last_turn_header", "### Files Changed": "last_turn_files",

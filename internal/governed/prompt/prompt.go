@@ -19,6 +19,7 @@ func Prompt(in Input) string {
 	in.previous(d)
 	in.intent(d)
 	in.conflict(d)
+	in.coordinator(d)
 	in.delegation(d)
 	in.instructions(d)
 	in.singleShot(d)

@@ -36,6 +36,10 @@ var files = []struct {
 	{"Decisions of the repository", protocol.RepoLedgerFile, "Decisions that outlive their run.", protocol.RepoDecision{}},
 	{"Events", protocol.EventsFile, "One line for each thing that happened.", protocol.Event{}},
 	{"Session", protocol.SessionFile, "Where other tools take a run up.", protocol.Session{}},
+	{"Coordinator: state", protocol.CoordinatorStateFile, "Where a run over several repositories stands.", protocol.CoordinatorState{}},
+	{"Coordinator: barriers", protocol.BarriersFile, "An object: the id of each barrier, WORKSTREAM_completion, with the fields below.", protocol.Barrier{}},
+	{"Coordinator: history", protocol.CoordinatorHistoryFile, "One line for each thing that happened in a run over several repositories. The other files are made from it.", protocol.CoordinatorEvent{}},
+	{"Coordinator: context of a turn", protocol.BundleDir("<turn_id>") + "/" + protocol.CoordinatorContextName + ".json", "What a turn is told of the other repositories.", protocol.CoordinatorContext{}},
 	{"Runs", protocol.RunHistoryFile, "One line for each run that has ended or was replaced.", protocol.RunSummary{}},
 }
 

@@ -41,9 +41,8 @@ func Commands() []Command {
 		{Old: "replay turn", Own: true},
 
 		{Old: "connector capabilities", Refused: "use drawbar agents matrix to see capabilities", Hint: "drawbar agents matrix"},
-		{Old: "intake handoff", Refused: "a run governs one repository, and there is no coordinator to hand intents to", Hint: "drawbar govern intake start --intent ID"},
+		{Old: "intake handoff", Refused: "an intent stays in its repository; a turn there takes it up", Hint: "drawbar govern intake start --intent ID"},
 		{Old: "migrate-intents", Refused: "intents that belong to no run are archived when a run starts", Hint: "drawbar govern intake status"},
-		{Old: "multi", Refused: "a run governs one repository", Hint: "drawbar govern --cwd DIR step"},
 		{Old: "mission", Refused: "runs are not chained into missions", Hint: "drawbar govern restart"},
 		{Old: "chain", Refused: "runs are not chained", Hint: "drawbar govern restart && drawbar govern run"},
 		{Old: "reconcile-state", Refused: "the next turn records people's commits automatically", Hint: "drawbar govern step"},

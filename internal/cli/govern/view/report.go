@@ -15,17 +15,17 @@ import (
 
 // Tell prints how a command ended and returns its exit code.
 func Tell(app *cli.App, r govern.Report) error {
-	if err := app.Answer(r, func() { print(app, r) }); err != nil {
+	if err := app.Answer(r, func() { Print(app, r) }); err != nil {
 		return err
 	}
 	if r.Outcome == govern.OutcomeAccepted && r.Code != "" { // it is accepted, but a script must not continue as if nothing were wrong
-		return code(govern.OutcomeBlocked)
+		return Code(govern.OutcomeBlocked)
 	}
-	return code(r.Outcome)
+	return Code(r.Outcome)
 }
 
-// code is the exit code of an outcome: 0 for the requested one, 1 for any other, 130 for an interruption.
-func code(outcome govern.Outcome) error {
+// Code is the exit code of an outcome: 0 for the requested one, 1 for any other, 130 for an interruption.
+func Code(outcome govern.Outcome) error {
 	switch outcome {
 	case govern.OutcomeInterrupted:
 		return &exitcode.Error{Code: execution.ExitInterruptedKey, Silent: true}
@@ -47,9 +47,9 @@ func TellRun(app *cli.App, r govern.RunReport) error {
 func RunCode(r govern.RunReport) error {
 	switch r.Stop {
 	case govern.StopBlocked:
-		return code(govern.OutcomeBlocked)
+		return Code(govern.OutcomeBlocked)
 	case govern.StopInterrupted:
-		return code(govern.OutcomeInterrupted)
+		return Code(govern.OutcomeInterrupted)
 	case govern.StopGateHeld, govern.StopHumanTurn:
 		return &exitcode.Error{Code: execution.ExitWaiting, Silent: true}
 	case govern.StopMaxTurns:
@@ -94,11 +94,11 @@ func printRun(app *cli.App, r govern.RunReport) {
 	}
 	app.Printf("%s\n", text)
 	if r.Stop == govern.StopPlan {
-		field(app, "would", r.Last.Summary)
+		Field(app, "would", r.Last.Summary)
 		for _, e := range r.Last.Errors {
-			field(app, "", "- "+e)
+			Field(app, "", "- "+e)
 		}
-		Permissions(r.Permissions, func(line string) { field(app, "agent", line) })
+		Permissions(r.Permissions, func(line string) { Field(app, "agent", line) })
 	} else if r.Last.Outcome != govern.OutcomeAccepted {
 		why(app, r.Last)
 	}
@@ -125,8 +125,8 @@ func sentence(stop govern.Stop) string {
 	return string(stop)
 }
 
-// print prints a report.
-func print(app *cli.App, r govern.Report) {
+// Print prints a report.
+func Print(app *cli.App, r govern.Report) {
 	head := string(r.Outcome)
 	switch {
 	case r.TurnID != "":
@@ -147,23 +147,23 @@ func print(app *cli.App, r govern.Report) {
 		head += fmt.Sprintf("  $%.4f", c.USD)
 	}
 	app.Printf("%s\n", head)
-	field(app, "summary", r.Summary)
-	field(app, "files", list(r.Files, 8))
+	Field(app, "summary", r.Summary)
+	Field(app, "files", list(r.Files, 8))
 	for _, d := range r.Decisions {
-		field(app, "decision", d.ID+" "+d.Statement)
+		Field(app, "decision", d.ID+" "+d.Statement)
 	}
 	for _, o := range r.Objections {
-		field(app, "objection", o.ID+" ("+o.Severity+") "+o.Statement)
+		Field(app, "objection", o.ID+" ("+o.Severity+") "+o.Statement)
 	}
 	why(app, r)
 	for _, c := range r.Changes {
-		field(app, "normalized", Change(c))
+		Field(app, "normalized", Change(c))
 	}
 	for _, w := range r.Warnings {
-		field(app, "warning", w)
+		Field(app, "warning", w)
 	}
-	field(app, "artifact", r.Artifact)
-	field(app, "commit", short(r.Commit))
+	Field(app, "artifact", r.Artifact)
+	Field(app, "commit", short(r.Commit))
 	where(app, r)
 }
 
@@ -174,37 +174,37 @@ func why(app *cli.App, r govern.Report) {
 		if r.Stage != "" {
 			text += " (" + string(r.Stage) + ")"
 		}
-		field(app, "why", text)
+		Field(app, "why", text)
 	}
 	for _, e := range r.Errors {
-		field(app, "", "- "+e)
+		Field(app, "", "- "+e)
 	}
-	field(app, "do", r.Hint)
+	Field(app, "do", r.Hint)
 }
 
 // where prints the state of the run, and what to type.
 func where(app *cli.App, r govern.Report) {
-	field(app, "phase", r.EnteredPhase)
+	Field(app, "phase", r.EnteredPhase)
 	if g := r.Gate; g != nil {
-		field(app, "gate", g.GateID+" does not pass:")
+		Field(app, "gate", g.GateID+" does not pass:")
 		for _, why := range g.Reasons {
-			field(app, "", "- "+why)
+			Field(app, "", "- "+why)
 		}
 	}
 	if r.Pending != "" {
-		field(app, "gate", r.Pending+" waits for a person")
+		Field(app, "gate", r.Pending+" waits for a person")
 	}
 	if r.BlockedOn != "" && r.Pending == "" {
-		field(app, "blocked", r.BlockedOn)
+		Field(app, "blocked", r.BlockedOn)
 		if r.Reason != nil && !slices.Contains(r.Errors, r.Reason.Recovery.Detail) {
-			field(app, "", r.Reason.Recovery.Detail)
+			Field(app, "", r.Reason.Recovery.Detail)
 		}
 	}
-	field(app, "next", r.Next)
+	Field(app, "next", r.Next)
 }
 
-// field prints a line of a report: its name and the lines of its value.
-func field(app *cli.App, name, value string) {
+// Field prints a line of a report: its name and the lines of its value.
+func Field(app *cli.App, name, value string) {
 	for line := range strings.Lines(strings.TrimSpace(value)) {
 		app.Printf("  %-10s %s\n", name, strings.TrimRight(line, "\r\n"))
 		name = ""

@@ -48,7 +48,16 @@ func Project(app *cli.App) (*project.Project, error) {
 
 // Trust asks for trust in the programs that the project would run, before anything starts; see cli.App.Trust.
 func Trust(ctx context.Context, app *cli.App, yes bool) error {
-	p, err := Project(app)
+	root, err := Root(app)
+	if err != nil {
+		return err
+	}
+	return TrustAt(ctx, app, root, yes)
+}
+
+// TrustAt is Trust for the project at root.
+func TrustAt(ctx context.Context, app *cli.App, root string, yes bool) error {
+	p, err := project.Load(root)
 	if err != nil {
 		return err
 	}
@@ -69,17 +78,33 @@ func Engine(app *cli.App, command string, verbose bool) (e govern.Engine, done f
 	if err != nil {
 		return nil, nil, err
 	}
+	o, done := options(app, command, verbose)
+	e, err = drawbar.OpenProject(root, o)
+	return e, done, err
+}
+
+// Coordinator is Engine for a workspace with several repositories.
+func Coordinator(app *cli.App, command string, verbose bool) (c govern.Coordinator, done func(), err error) {
+	dir, err := app.ProjectDir()
+	if err != nil {
+		return nil, nil, err
+	}
+	o, done := options(app, command, verbose)
+	c, err = drawbar.OpenCoordinator(dir, o)
+	return c, done, err
+}
+
+func options(app *cli.App, command string, verbose bool) (o govern.Options, done func()) {
 	l := newLive(app)
 	l.terminal = cli.IsTerminal(app.Err) && !app.JSON
 	if verbose {
 		l.says = cli.NewRenderer(&cli.App{Out: app.Err, Err: app.Err, Getenv: app.Getenv, NoColor: app.NoColor}, false, nil)
 	}
-	o := govern.Options{Agents: Agents(app), Owner: "drawbar govern " + command, Notice: l.notice}
+	o = govern.Options{Agents: Agents(app), Owner: "drawbar govern " + command, Notice: l.notice}
 	if cli.IsTerminal(app.In) && !app.JSON {
 		o.Approve, o.Answer = l.approve, l.answer
 	}
-	e, err = drawbar.OpenProject(root, o)
-	return e, l.clear, err
+	return o, l.clear
 }
 
 // Agents lets runtimes of type agent run the client's agents.

@@ -1,5 +1,5 @@
 // Package product is Drawbar's own implementation of the protocol's fixtures: the code that governs real runs performs
-// every operation of tiers 1 and 2, in a temporary project. It contains no rule of the protocol.
+// every operation, in a temporary project. It contains no rule of the protocol.
 package product
 
 import (
@@ -18,33 +18,36 @@ type fields map[string]any
 // operation performs the operation of a fixture. Its error means that it could not be tried.
 type operation func(ctx context.Context, w *world) (fields, error)
 
-// operations are those of tiers 1 and 2, by their names in fixtures.
+// operations are all operations, by their names in fixtures.
 var operations = map[string]operation{
-	"accept_turn":               with(accept),
-	"append_decision":           with(appendDecision),
-	"approve_completion":        approveCompletion,
-	"approve_transition":        approveTransition,
-	"assign_turn":               with(assign),
-	"evaluate_phase_exit":       phaseExit,
-	"evaluate_run_completion":   runCompletion,
-	"initialize_run":            initialize,
-	"inspect_dispatch_manifest": inspectManifest,
-	"resolve_blocked":           with(resolveBlocked),
-	"run_hooks":                 runHooks,
-	"transition_state":          with(changeState),
-	"validate_config":           with(checkConfig),
-	"validate_event":            with(checkEvent),
-	"validate_event_ordering":   with(checkOrder),
-	"validate_turn_result":      checkResult,
-	"verify_dispatch_manifest":  verifyManifest,
+	"accept_turn":                 with(accept),
+	"append_decision":             with(appendDecision),
+	"approve_completion":          approveCompletion,
+	"approve_transition":          approveTransition,
+	"assign_turn":                 with(assign),
+	"evaluate_phase_exit":         phaseExit,
+	"evaluate_run_completion":     runCompletion,
+	"initialize_run":              initialize,
+	"inspect_dispatch_manifest":   inspectManifest,
+	"resolve_blocked":             with(resolveBlocked),
+	"project_repo_acceptance":     with(projectAcceptance),
+	"run_hooks":                   runHooks,
+	"transition_state":            with(changeState),
+	"validate_coordinator_config": checkCoordinator,
+	"validate_config":             with(checkConfig),
+	"validate_event":              with(checkEvent),
+	"validate_event_ordering":     with(checkOrder),
+	"validate_turn_result":        checkResult,
+	"verify_dispatch_manifest":    verifyManifest,
 }
 
 // surfaces are the claimed surfaces, and the others.
 func surfaces() map[string]bool {
-	claims := map[string]bool{"coordinator": false}
+	claims := map[string]bool{}
 	for _, s := range []string{
 		"state_machine", "turn_result_validation", "gate_semantics", "decision_ledger", "history", "config_schema", "delegation",
 		"decision_carryover", "parallel_turns", "event_lifecycle", "dispatch_manifest", "hook_audit",
+		"coordinator",
 	} {
 		claims[s] = true
 	}
@@ -55,7 +58,7 @@ func surfaces() map[string]bool {
 func Target(version string) conformance.Local {
 	return conformance.Local{
 		Claims: conformance.Capabilities{
-			Implementation: "drawbar", Version: version, ProtocolVersion: protocol.ProtocolVersion, Tiers: []int{1, 2}, Surfaces: surfaces(),
+			Implementation: "drawbar", Version: version, ProtocolVersion: protocol.ProtocolVersion, Tiers: []int{1, 2, 3}, Surfaces: surfaces(),
 			Adapter: conformance.AdapterSpec{Protocol: conformance.StdioProtocol, Command: []string{"drawbar", "govern", "conformance", "serve"}},
 		},
 		Run: Execute, Jobs: 2 * max(2, runtime.NumCPU()), // fixtures spend most of their time waiting
@@ -77,11 +80,7 @@ func with[A any](fn func(context.Context, *world, A) (fields, error)) operation 
 func Execute(ctx context.Context, f conformance.Fixture) conformance.Answer {
 	run, ok := operations[f.Input.Operation]
 	if !ok {
-		why := fmt.Sprintf("unknown operation %s", f.Input.Operation)
-		if f.Tier > 2 {
-			why = fmt.Sprintf("runs over several repositories are not supported: %s", f.Input.Operation)
-		}
-		return conformance.Answer{Status: conformance.NotImplemented, Message: why, Actual: []byte("null")}
+		return conformance.Answer{Status: conformance.NotImplemented, Message: "unknown operation " + f.Input.Operation, Actual: []byte("null")}
 	}
 	actual, err := inWorld(ctx, f, run)
 	if err != nil {

@@ -76,7 +76,7 @@ func exists(program string) bool {
 	})
 }
 
-// drive expects a pass of every fixture, and not_implemented of tier 3.
+// drive expects a pass of every fixture.
 func drive(t *testing.T, fixtures []conformance.Fixture) {
 	t.Helper()
 	_, outcomes, err := conformance.Run(t.Context(), Target("test"), fixtures, conformance.Options{})
@@ -84,11 +84,7 @@ func drive(t *testing.T, fixtures []conformance.Fixture) {
 		t.Fatal(err)
 	}
 	for _, o := range outcomes {
-		want := conformance.Pass
-		if o.Tier == conformance.Tiers {
-			want = conformance.NotImplemented
-		}
-		if o.Status != want {
+		if o.Status != conformance.Pass {
 			t.Errorf("%s: %s: %s\n%s", o.FixtureID, o.Status, o.Message, o.Actual)
 		}
 	}
@@ -130,11 +126,9 @@ func TestFixturesThatCannotBeSetUp(t *testing.T) {
 }
 
 func TestOperationsThatAreNotKnown(t *testing.T) {
-	for tier, want := range map[int]string{1: "unknown operation fly", 3: "runs over several repositories are not supported: fly"} {
-		a := Execute(t.Context(), fixture(t, tier, "fly", `{}`, `{}`))
-		if a.Status != conformance.NotImplemented || a.Message != want {
-			t.Errorf("tier %d: %+v", tier, a)
-		}
+	a := Execute(t.Context(), fixture(t, 3, "fly", `{}`, `{}`))
+	if a.Status != conformance.NotImplemented || a.Message != "unknown operation fly" {
+		t.Errorf("%+v", a)
 	}
 }
 
