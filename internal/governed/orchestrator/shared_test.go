@@ -154,7 +154,9 @@ func TestOneCloneAtATime(t *testing.T) {
 	alice, bob, _ := newTeam(t, branched(runtimeOf("waits for a file")))
 	outside := os.Getenv("DRAWBAR_TEST_OUTSIDE")
 	done := make(chan error, 1)
-	go func() { _, err := alice.shared().Step(t.Context(), govern.StepOptions{}); done <- err }()
+	at := time.Now()
+	stopped := func(o *Options) { o.Now = func() time.Time { return at } } // a renewed lease is the same as before, but must be pushed
+	go func() { _, err := alice.shared(stopped).Step(t.Context(), govern.StepOptions{}); done <- err }()
 	until(t, "the worker works", func() bool { _, err := os.Stat(filepath.Join(outside, "pids")); return err == nil })
 	_, err := bob.shared().Step(t.Context(), govern.StepOptions{})
 	if !errors.Is(err, team.ErrHeld) || !strings.Contains(err.Error(), "Tester <tester@localhost>") || !strings.Contains(hint(err), "--take-over") {

@@ -398,7 +398,7 @@ func (x *exchange) push(ctx context.Context, run string, then snapshot) error {
 	if next.Lease != nil && !x.o.lease && !now.Before(next.Lease.Until) {
 		next.Lease = nil // it has expired
 	}
-	if !more && sameLease(next.Lease, lease) {
+	if !more && !x.o.leaseOnly && sameLease(next.Lease, lease) { // a lease that is the same proves only with a push that no other clone was faster
 		return nil
 	}
 	content, err := json.MarshalIndent(next, "", "  ")
