@@ -20,11 +20,16 @@ const maxConfig = 4 << 20
 // Fault is one fault of agentxchain-multi.json.
 type Fault struct {
 	Code    string // as the public conformance suite names it, such as workstream_cycle
-	Field   string
+	Field   string // empty for the whole file
 	Message string
 }
 
-func (f Fault) String() string { return f.Field + ": " + f.Message }
+func (f Fault) String() string {
+	if f.Field == "" {
+		return f.Message
+	}
+	return f.Field + ": " + f.Message
+}
 
 var (
 	validID       = lazy.Regexp(`^[a-z0-9_-]+$`)
@@ -50,11 +55,11 @@ func (k *checker) add(code, field, format string, args ...any) {
 func Parse(data []byte) (*protocol.CoordinatorConfig, []Fault) {
 	k := &checker{c: &protocol.CoordinatorConfig{}}
 	if kind := protocol.Kind(data); kind != "object" {
-		k.add("config_invalid", protocol.CoordinatorConfigFile, "it must be an object, not %s", kind)
+		k.add("config_invalid", "", "it must be an object, not %s", kind)
 		return nil, k.faults
 	}
 	if err := json.Unmarshal(data, k.c); err != nil {
-		k.add("config_invalid", protocol.CoordinatorConfigFile, "%v", err)
+		k.add("config_invalid", "", "%v", err)
 		return nil, k.faults
 	}
 	k.keys(data)
@@ -174,7 +179,7 @@ func (k *checker) workstreams() {
 			}
 		}
 		if !slices.Contains(protocol.BarrierTypes(), w.CompletionBarrier) {
-			k.add("workstream_completion_barrier_invalid", at+".completion_barrier", "%q must be one of %v", w.CompletionBarrier, protocol.BarrierTypes())
+			k.add("workstream_completion_barrier_invalid", at+".completion_barrier", "%q must be one of %s", w.CompletionBarrier, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(protocol.BarrierTypes())), ", "), "[]"))
 		}
 		k.decisions(at, w)
 	}

@@ -22,8 +22,8 @@ func TestConfig(t *testing.T) {
 		t.Fatalf("good: %v", faults)
 	}
 	for _, tc := range []struct{ name, old, new, code, field string }{
-		{"a list", goodConfig, `[]`, "config_invalid", protocol.CoordinatorConfigFile},
-		{"cut", goodConfig, goodConfig[:40], "config_invalid", protocol.CoordinatorConfigFile},
+		{"a list", goodConfig, `[]`, "config_invalid", ""},
+		{"cut", goodConfig, goodConfig[:40], "config_invalid", ""},
 		{"version", `"0.1"`, `"1.0"`, "schema_version_invalid", "schema_version"},
 		{"no project id", `"id":"p"`, `"id":" "`, "project_id_invalid", "project.id"},
 		{"no project name", `"name":"P"`, `"name":""`, "project_name_invalid", "project.name"},
@@ -51,7 +51,7 @@ func TestConfig(t *testing.T) {
 		{"unknown gate", `"initiative_ship"`, `"other"`, "gate_unknown", "gates.other"},
 		{"repository of a gate", `"requires_repos":["web"]`, `"requires_repos":["docs"]`, "gate_requires_repo_unknown", "gates.initiative_ship.requires_repos"},
 		{"hooks", `"gates":`, `"hooks":{"before_gate":[]},"gates":`, "hooks_unsupported", "hooks"},
-		{"type", `"depends_on":["core"]`, `"depends_on":"core"`, "config_invalid", protocol.CoordinatorConfigFile},
+		{"type", `"depends_on":["core"]`, `"depends_on":"core"`, "config_invalid", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

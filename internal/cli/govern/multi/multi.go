@@ -134,7 +134,7 @@ func run(app *cli.App) *cobra.Command {
 		Long: "Repeat drawbar govern multi step until a person is needed (exit code 20), --max-turns is reached (22) or the run is completed (0).",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.MaxTurns < 0 {
+			if o.MaxTurns < 1 {
 				return cli.Usage("--max-turns must be at least 1, not %d", o.MaxTurns).WithHint("%s --max-turns 10", cmd.CommandPath())
 			}
 			return report(app, cmd, true, func(ctx context.Context, c govern.Coordinator) (govern.MultiReport, error) { return c.Run(ctx, o) })
