@@ -396,13 +396,46 @@ func (r Rules) Attempts() int {
 
 // RunLoop are the settings of a run of many turns. Watchdogs are milliseconds.
 type RunLoop struct {
-	StartupWatchdogMS    *int  `json:"startup_watchdog_ms,omitempty"`
-	StartupHeartbeatMS   *int  `json:"startup_heartbeat_ms,omitempty"`
-	LivenessHeartbeatMS  *int  `json:"liveness_heartbeat_ms,omitempty"`
-	StaleTurnThresholdMS *int  `json:"stale_turn_threshold_ms,omitempty"`
-	MaxTurns             *int  `json:"max_turns,omitempty"`
-	NonProgressThreshold *int  `json:"non_progress_threshold,omitempty"`
-	Extra                Extra `json:"-"`
+	StartupWatchdogMS    *int        `json:"startup_watchdog_ms,omitempty"`
+	StartupHeartbeatMS   *int        `json:"startup_heartbeat_ms,omitempty"`
+	LivenessHeartbeatMS  *int        `json:"liveness_heartbeat_ms,omitempty"`
+	StaleTurnThresholdMS *int        `json:"stale_turn_threshold_ms,omitempty"`
+	MaxTurns             *int        `json:"max_turns,omitempty"`
+	NonProgressThreshold *int        `json:"non_progress_threshold,omitempty"`
+	Continuous           *Continuous `json:"continuous,omitempty"`
+	Extra                Extra       `json:"-"`
+}
+
+// Continuous says how a run of many turns continues by itself.
+type Continuous struct {
+	Ghosts *GhostRetry `json:"auto_retry_on_ghost,omitempty"`
+	Extra  Extra       `json:"-"`
+}
+
+func (c *Continuous) UnmarshalJSON(data []byte) error { return readKeep(data, c) }
+func (c Continuous) MarshalJSON() ([]byte, error)     { return writeKeep(c) }
+
+// GhostRetry says whether a turn is reissued whose worker gave no sign of life.
+type GhostRetry struct {
+	Enabled  bool `json:"enabled"`
+	Max      int  `json:"max_retries_per_run"`        // 0 is 3
+	Cooldown *int `json:"cooldown_seconds,omitempty"` // nil is 5
+}
+
+// GhostRetries returns how many turns of a run are reissued because their workers gave no sign of life, and the seconds before each.
+func (l *RunLoop) GhostRetries() (most, cooldown int) {
+	if l == nil || l.Continuous == nil || l.Continuous.Ghosts == nil || !l.Continuous.Ghosts.Enabled {
+		return 0, 0
+	}
+	g := l.Continuous.Ghosts
+	most, cooldown = g.Max, 5
+	if most == 0 {
+		most = 3
+	}
+	if g.Cooldown != nil {
+		cooldown = *g.Cooldown
+	}
+	return most, cooldown
 }
 
 func (l *RunLoop) UnmarshalJSON(data []byte) error { return readKeep(data, l) }

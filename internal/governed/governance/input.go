@@ -114,6 +114,16 @@ type ReissueTurn struct {
 	Reason    string
 	Baseline  protocol.Baseline
 	Worktree  string
+	Ghosts    *GhostCount // of an automatic retry
+}
+
+// GhostCount is which automatic retry of a run a reissued turn is.
+type GhostCount struct{ Attempt, Most int }
+
+// GhostsExhausted says that a turn without a sign of life is not retried: the run has had all its retries.
+type GhostsExhausted struct {
+	TurnID string
+	Most   int
 }
 
 // TakeUp prepares an interrupted turn for another dispatch: an expired deadline is renewed. A given Baseline replaces

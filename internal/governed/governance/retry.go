@@ -2,6 +2,7 @@ package governance
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -98,6 +99,10 @@ func (in ReissueTurn) apply(s *step) *Refused {
 	more := map[string]any{"new_turn_id": in.NewTurnID, "reason": reason, "old_status": t.Status, "old_runtime_id": t.RuntimeID, "new_runtime_id": n.RuntimeID}
 	s.noteDecision("turn_reissued", t.TurnID, more)
 	s.emit("turn_reissued", eventOf(n), map[string]any{"old_turn_id": t.TurnID, "reason": reason, "old_status": t.Status})
+	if g := in.Ghosts; g != nil {
+		s.emit("auto_retried_ghost", eventOf(n), map[string]any{"attempt": g.Attempt, "max_retries_per_run": g.Most, "old_turn_id": t.TurnID, "new_turn_id": n.TurnID,
+			"failure_type": t.FailureReason, "runtime_id": n.RuntimeID})
+	}
 	s.st.ActiveTurns.Delete(t.TurnID)
 	s.st.BudgetReservations.Delete(t.TurnID)
 	s.join(n)
@@ -105,5 +110,28 @@ func (in ReissueTurn) apply(s *step) *Refused {
 	s.relinkDelegation(t.TurnID, n.TurnID)
 	s.resolveRaised(t.TurnID, protocol.StatusReissued)
 	s.add(Archive{t.TurnID})
+	return nil
+}
+
+// Ghost returns the turn that blocks the run because its worker gave no sign of life; nil if it is not that.
+func Ghost(st *protocol.State) *protocol.Turn {
+	why := st.BlockedReason
+	if st.Status != protocol.RunBlocked || why == nil || why.Category != "ghost_turn" || why.TurnID == nil {
+		return nil
+	}
+	t := st.ActiveTurns.At(*why.TurnID)
+	if t == nil || t.Status != protocol.TurnFailedStart || t.FailureReason != "runtime_spawn_failed" && t.FailureReason != "stdout_attach_failed" {
+		return nil
+	}
+	return t
+}
+
+func (in GhostsExhausted) apply(s *step) *Refused {
+	t := Ghost(s.st)
+	if t == nil || t.TurnID != in.TurnID {
+		return refuse(CodeInvalidTransition, NextCommand(s.run), "turn %s does not block the run", in.TurnID)
+	}
+	s.emit("ghost_retry_exhausted", eventOf(t), map[string]any{"attempts": in.Most, "max_retries_per_run": in.Most, "failure_type": t.FailureReason, "runtime_id": t.RuntimeID})
+	s.st.BlockedReason.Recovery.Detail = fmt.Sprintf("Auto-retry exhausted after %d/%d attempts (%s). %s", in.Most, in.Most, t.FailureReason, s.st.BlockedReason.Recovery.Detail)
 	return nil
 }

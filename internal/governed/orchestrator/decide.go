@@ -136,7 +136,11 @@ func (t *transaction) freshBaseline(ctx context.Context, turn *protocol.Turn) (b
 }
 
 // Reissue replaces a turn by a new one of the same role, with a fresh baseline.
-func (e *Local) Reissue(ctx context.Context, named, reason string) (rep govern.Report, err error) {
+func (e *Local) Reissue(ctx context.Context, named, reason string) (govern.Report, error) {
+	return e.reissue(ctx, named, cmp.Or(reason, "operator request"), nil)
+}
+
+func (e *Local) reissue(ctx context.Context, named, reason string, ghosts *governance.GhostCount) (rep govern.Report, err error) {
 	if err := e.mayStart(); err != nil {
 		return govern.Report{}, err
 	}
@@ -148,7 +152,7 @@ func (e *Local) Reissue(ctx context.Context, named, reason string) (rep govern.R
 		if err := t.free(turn); err != nil {
 			return err
 		}
-		in := governance.ReissueTurn{TurnID: turn.TurnID, NewTurnID: newID("turn"), Reason: cmp.Or(reason, "operator request")}
+		in := governance.ReissueTurn{TurnID: turn.TurnID, NewTurnID: newID("turn"), Reason: reason, Ghosts: ghosts}
 		if turn.Worktree != "" {
 			dir, base, err := t.work.Worktree(ctx, in.NewTurnID)
 			if err != nil {

@@ -439,6 +439,14 @@ func init() {
 			time.Sleep(time.Minute)
 		},
 		"sleeps": func(*worker) { time.Sleep(time.Minute) },
+		"sleeps once": func(w *worker) {
+			if w.attempt == 1 {
+				time.Sleep(time.Minute)
+			}
+			fmt.Println("awake")
+			w.append("work.txt")
+			w.stage(w.result("work.txt"))
+		},
 		"waits for a file": func(w *worker) {
 			w.outside("pids", fmt.Sprint(os.Getpid()))
 			for range 3000 {

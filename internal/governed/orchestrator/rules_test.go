@@ -618,3 +618,53 @@ func TestOneDispatchPerAttempt(t *testing.T) {
 		p.agree(r)
 	}
 }
+
+// A turn whose worker gives no sign of life is reissued, as often as the configuration says.
+func TestGhostRetries(t *testing.T) {
+	t.Parallel()
+	config := func(worker, ghosts string) string {
+		watchdog := "300"
+		if worker == "sleeps once" { // its second attempt has to be in time, also on a busy machine
+			watchdog = "3000"
+		}
+		return strings.Replace(one(runtimeOf(worker), ""), `"rules"`, `"run_loop":{"startup_watchdog_ms":`+watchdog+`,"continuous":{"auto_retry_on_ghost":`+ghosts+`}},"rules"`, 1)
+	}
+	for name, tc := range map[string]struct {
+		worker, ghosts    string
+		retried, accepted int
+		exhausted         bool
+	}{
+		"off":           {"sleeps", `{"enabled":false}`, 0, 0, false},
+		"one too many":  {"sleeps", `{"enabled":true,"max_retries_per_run":2,"cooldown_seconds":0}`, 2, 0, true},
+		"the second is": {"sleeps once", `{"enabled":true,"cooldown_seconds":0}`, 1, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, config(tc.worker, tc.ghosts))
+			r, err := p.engine().Run(t.Context(), govern.RunOptions{MaxTurns: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(p.events("auto_retried_ghost")); n != tc.retried {
+				t.Errorf("retried %d times", n)
+			}
+			if n := len(p.accepted()); n != tc.accepted {
+				t.Errorf("%d turns accepted: %+v", n, r.Last)
+			}
+			if got := len(p.events("ghost_retry_exhausted")) == 1; got != tc.exhausted {
+				t.Errorf("exhausted: %v", got)
+			}
+			detail := ""
+			if why := p.state().BlockedReason; why != nil {
+				detail = why.Recovery.Detail
+			}
+			if strings.HasPrefix(detail, "Auto-retry exhausted after 2/2 attempts (stdout_attach_failed). ") != tc.exhausted {
+				t.Errorf("detail: %s", detail)
+			}
+			if (r.Stop == govern.StopBlocked) != (tc.accepted == 0) {
+				t.Errorf("stopped: %s", r.Stop)
+			}
+			p.sound()
+		})
+	}
+}

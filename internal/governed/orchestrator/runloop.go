@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/pause"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/orchestrator/turnruntime"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/drawbar/drawbar/internal/governed/team"
 )
@@ -151,7 +154,7 @@ func (r *running) collect(ctx context.Context, end ending) {
 	}
 	rep := end.rep
 	r.out.Last = rep
-	again := (rep.Outcome == govern.OutcomeBlocked || rep.Outcome == govern.OutcomeFailed) && r.reassign(ctx, rep)
+	again := (rep.Outcome == govern.OutcomeBlocked || rep.Outcome == govern.OutcomeFailed) && (r.reassign(ctx, rep) || r.retryGhost(ctx))
 	if rep.TurnID != "" {
 		if !again { // it is another attempt of the same turn
 			r.out.Turns = append(r.out.Turns, rep)
@@ -187,6 +190,59 @@ func (r *running) reassign(ctx context.Context, rep govern.Report) bool {
 	}
 	again, err := r.e.Reject(ctx, govern.RejectOptions{Turn: rep.TurnID, Reassign: true, Reason: "another turn has changed the same files"})
 	if err != nil || again.Outcome == govern.OutcomeBlocked {
+		return false
+	}
+	r.retries = append(r.retries, rep.TurnID)
+	return true
+}
+
+// retryGhost reissues a turn whose worker gave no sign of life, if run_loop.continuous.auto_retry_on_ghost says so. It reports whether it did.
+func (r *running) retryGhost(ctx context.Context) bool {
+	t, err := r.e.look()
+	if err != nil {
+		return false
+	}
+	most, cooldown := t.run.Config.RunLoop.GhostRetries()
+	turn := governance.Ghost(t.state())
+	if most == 0 || turn == nil {
+		return false
+	}
+	if data, _, err := project.ReadStaged(t.workRoot(turn.TurnID), turn.TurnID); err == nil && turnruntime.Ready(data) == nil {
+		return false // it handed in a result all the same
+	}
+	v, err := ledger.Read(r.e.root)
+	if err != nil {
+		return false
+	}
+	events, err := v.EventsOf(t.state().ID())
+	if err != nil {
+		return false
+	}
+	n := 0
+	for _, e := range events {
+		if e.EventType == "auto_retried_ghost" {
+			n++
+		}
+	}
+	if n >= most {
+		err := r.e.locked(ctx, "run", func(t *transaction) error {
+			if err := t.do(governance.GhostsExhausted{TurnID: turn.TurnID, Most: most}); err != nil {
+				return err
+			}
+			_, err := t.commit(ctx, commitBlock, turn.TurnID, nil)
+			return err
+		})
+		if err != nil {
+			r.e.warn(err.Error())
+		}
+		return false
+	}
+	if pause.For(ctx, time.Duration(cooldown)*time.Second) != nil {
+		return false
+	}
+	rep, err := r.e.reissue(ctx, turn.TurnID, "auto_retry_ghost", &governance.GhostCount{Attempt: n + 1, Most: most})
+	if err != nil {
+		r.e.warn(fmt.Sprintf("turn %s could not be reissued: %v", turn.TurnID, err))
 		return false
 	}
 	r.retries = append(r.retries, rep.TurnID)

@@ -228,7 +228,13 @@ func runLoopNode() shape.Node {
 		key("stale_turn_threshold_ms", whole("milliseconds without progress after which a turn has stalled (absent: 600000)", 1)),
 		key("max_turns", whole("turns after which a run stops", 1).Def(50)),
 		key("non_progress_threshold", whole("accepted turns with the same failing gate after which a run stops", 1).Def(3)),
-		key("continuous", raw("accepted and ignored; other tools read it")),
+		key("continuous", object("how a run continues by itself; other keys are accepted and ignored",
+			key("auto_retry_on_ghost", closed("whether govern run replaces a turn whose worker gave no sign of life",
+				key("enabled", flag("whether it does").Def(false)),
+				key("max_retries_per_run", whole("replaced turns of a run", 1).Def(3)),
+				key("cooldown_seconds", whole("seconds before each", 0).Def(5)),
+			)),
+		)),
 	)
 }
 

@@ -295,7 +295,8 @@ func TestUnbuilt(t *testing.T) {
 		"first edition of an API":   {[]string{`roles.pm={"adapter":"api_proxy","adapter_config":{"provider":"openai","model":"m","api_key_env":"K"}}`}, nil},
 		"first edition of programs": {[]string{`roles.pm={"adapter":"manual"}`, `roles.dev={"adapter":"local_cli","adapter_config":{"command":"x"}}`}, nil},
 		"proposals":                 {[]string{`roles.dev.write_authority="proposed"`}, nil},
-		"other commands' settings":  {[]string{`mission_planner={"mode":"x"}`, `intent_coverage_mode="strict"`, `run_loop={"continuous":{"on_idle":"exit"}}`}, []string{"warning not_built mission_planner", "warning not_built run_loop.continuous"}},
+		"other commands' settings":  {[]string{`mission_planner={"mode":"x"}`, `intent_coverage_mode="strict"`, `run_loop={"continuous":{"on_idle":"exit"}}`}, []string{"warning not_built mission_planner", "warning not_built run_loop.continuous.on_idle"}},
+		"retries of ghosts":         {[]string{`run_loop={"continuous":{"auto_retry_on_ghost":{"enabled":true}}}`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

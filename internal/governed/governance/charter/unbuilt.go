@@ -14,8 +14,10 @@ func Unbuilt(c *protocol.Config) []Problem {
 	if some(n.MissionPlanner) {
 		f.warn(NotBuilt, "mission_planner", "", "has no effect: missions are not supported yet")
 	}
-	if n.RunLoop != nil && some(n.RunLoop.Extra.At("continuous")) {
-		f.warn(NotBuilt, "run_loop.continuous", "", "has no effect: automatic continuation is not supported yet")
+	if n.RunLoop != nil && n.RunLoop.Continuous != nil {
+		for _, key := range n.RunLoop.Continuous.Extra.Keys() {
+			f.warn(NotBuilt, "run_loop.continuous."+key, "", "has no effect: automatic continuation is not supported yet")
+		}
 	}
 	return f.list
 }
