@@ -143,6 +143,7 @@ type CoordinatorEvent struct {
 
 	RepoRuns Ordered[RepoRun] `json:"repo_runs,omitzero" doc:"run_initialized, run_resumed: the runs of the repositories"`
 
+	Phase         string          `json:"phase,omitempty" doc:"run_initialized, Drawbar only: the first phase"`
 	ProjectionRef string          `json:"projection_ref,omitempty" doc:"acceptance_projection: its id"`
 	WorkstreamID  string          `json:"workstream_id,omitempty" doc:"workstream of the turn"`
 	RepoID        string          `json:"repo_id,omitempty" doc:"repository of the turn"`

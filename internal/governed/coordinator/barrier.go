@@ -20,6 +20,9 @@ func Barriers(c *protocol.CoordinatorConfig, linked func(repo string) bool, now 
 				b.RequiredRepos = append(b.RequiredRepos, r)
 			}
 		}
+		if len(b.RequiredRepos) == 0 { // none of them is required, and none takes part
+			b.Status = protocol.BarrierSatisfied
+		}
 		all.Set(protocol.BarrierID(id), b)
 	}
 	return all

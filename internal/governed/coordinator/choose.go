@@ -168,7 +168,12 @@ func nextGate(w *workspace, rec *record, all map[string]*repo) gate {
 		return g
 	}
 	phases := w.config.Phases()
-	if i := slices.Index(phases, rec.state.Phase); i >= 0 && i < len(phases)-1 {
+	switch i := slices.Index(phases, rec.state.Phase); {
+	case i < 0:
+		g := gate{}
+		g.block("phase_unknown", "", "", "", "", "the run is in phase %s, which %s no longer has", rec.state.Phase, protocol.CoordinatorConfigFile)
+		return g
+	case i < len(phases)-1:
 		return phaseGate(w, rec, all)
 	}
 	return completionGate(w, rec, all)

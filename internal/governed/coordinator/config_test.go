@@ -121,3 +121,32 @@ func TestInit(t *testing.T) {
 		t.Errorf("barrier: %+v", b)
 	}
 }
+
+// A configuration that changes during a run ends nothing by itself.
+func TestConfigChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, single("all_repos_accepted"))
+	w.init()
+	config := w.read(protocol.CoordinatorConfigFile)
+	w.write(protocol.CoordinatorConfigFile, strings.NewReplacer(`"build":{},`, ``, `"phase":"build"`, `"phase":"ship"`).Replace(config))
+	if r := w.step(govern.MultiWaiting, ""); len(r.Blockers) != 1 || r.Blockers[0].Code != "phase_unknown" {
+		t.Errorf("blockers: %+v", r.Blockers)
+	}
+	w.write(protocol.CoordinatorConfigFile, strings.Replace(config, `"web":{"path":"./web"}`, `"web":{"path":"./web","required":false},"none":{"path":"./api/none","required":false}`, 1))
+	if _, err := w.open().Step(t.Context(), govern.MultiStepOptions{}); err == nil || !strings.Contains(err.Error(), "repos.none.path") {
+		t.Errorf("a folder that is missing: %v", err)
+	}
+	w.write(protocol.CoordinatorConfigFile, strings.NewReplacer(`,"web":{"path":"./web"}`, ``, `["api","web"]`, `["api"]`).Replace(config))
+	if r := w.step(govern.MultiBlocked, ""); !strings.Contains(r.BlockedReason, "web is no longer in") {
+		t.Errorf("reason: %s", r.BlockedReason)
+	}
+	if _, err := w.open().Resume(t.Context(), protocol.Person{}, ""); err == nil || !strings.Contains(err.Error(), "web is no longer in") {
+		t.Errorf("resume: %v", err)
+	}
+	w.write(protocol.CoordinatorConfigFile, config)
+	if _, err := w.open().Resume(t.Context(), protocol.Person{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	w.step(govern.MultiTurn, "api")
+	w.sound()
+}

@@ -194,7 +194,7 @@ func (c *Coordinator) Init(ctx context.Context) (govern.MultiStatus, error) {
 	}
 	now := c.o.Now()
 	e := protocol.CoordinatorEvent{Type: protocol.SuperRunStarted, Timestamp: c.now(rec.state), SuperRunID: newID(fmt.Sprintf("srun_%d", now.UnixMilli())),
-		ProjectID: w.config.Project.ID, RepoRuns: runs}
+		ProjectID: w.config.Project.ID, Phase: w.config.Phases()[0], RepoRuns: runs}
 	if err := rec.add(e); err != nil {
 		return govern.MultiStatus{}, err
 	}

@@ -128,9 +128,9 @@ func (d *derived) apply(c *protocol.CoordinatorConfig, e protocol.CoordinatorEve
 }
 
 func (d *derived) begin(c *protocol.CoordinatorConfig, e protocol.CoordinatorEvent) {
-	phase := ""
-	if phases := c.Phases(); len(phases) > 0 {
-		phase = phases[0]
+	phase := e.Phase
+	if phases := c.Workstreams.Keys(); phase == "" && len(phases) > 0 { // the original begins in the phase of the first workstream
+		phase = c.Workstreams.At(phases[0]).Phase
 	}
 	d.state = &protocol.CoordinatorState{SchemaVersion: protocol.CoordinatorVersion, SuperRunID: e.SuperRunID, ProjectID: e.ProjectID,
 		Status: protocol.CoordinatorActive, Phase: phase, RepoRuns: e.RepoRuns.Clone(), CreatedAt: e.Timestamp, UpdatedAt: e.Timestamp}

@@ -126,6 +126,9 @@ func (x *difference) add(kind string, r *repo, turn, format string, args ...any)
 func (c *Coordinator) diverged(ctx context.Context, w *workspace, rec *record, all map[string]*repo) (difference, error) {
 	var x difference
 	s := rec.state
+	if s.Status == protocol.CoordinatorCompleted {
+		return x, nil // what comes later belongs to no run
+	}
 	seen, acknowledged := map[string]bool{}, map[string]bool{}
 	for _, e := range rec.run {
 		switch e.Type {
