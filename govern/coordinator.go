@@ -25,6 +25,9 @@ type Coordinator interface {
 	ApproveGate(ctx context.Context, o MultiApproveOptions) (MultiReport, error)
 	// Resync takes over what happened in the repositories.
 	Resync(ctx context.Context, o MultiResyncOptions) (MultiResync, error)
+	// HandOff gives an intent of the repository at root to a workstream, whose turns are then told of it. It fills in the repository, the run and
+	// the time.
+	HandOff(ctx context.Context, root string, h protocol.IntakeHandoff) (protocol.IntakeHandoff, error)
 	// Resume clears a block. It takes over the repositories' current runs.
 	Resume(ctx context.Context, by protocol.Person, comment string) (MultiReport, error)
 }

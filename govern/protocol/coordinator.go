@@ -14,6 +14,7 @@ const (
 	BarrierLedgerFile       = CoordinatorDir + "/barrier-ledger.jsonl"
 	CoordinatorContextDir   = CoordinatorDir + "/context"
 	CoordinatorBaselinesDir = CoordinatorDir + "/baselines"
+	CoordinatorHandoffDir   = CoordinatorDir + "/handoffs"
 )
 
 // CoordinatorContextName is the name, without extension, of the files of a bundle and a context folder that describe the other repositories.
@@ -188,6 +189,25 @@ type CoordinatorContext struct {
 	Upstream      []UpstreamResult  `json:"upstream_acceptances" doc:"accepted turns of the other repositories in the workstream and those it depends on"`
 	Barriers      []UpstreamBarrier `json:"active_barriers" doc:"barriers of these workstreams that are not satisfied"`
 	Followups     []string          `json:"required_followups" doc:"what the turn has to take into account"`
+	Handoffs      []IntakeHandoff   `json:"intake_handoffs" doc:"intents of other repositories that the workstream works on"`
+}
+
+// IntakeHandoff is an intent that a repository has handed to a workstream: a file of CoordinatorHandoffDir.
+type IntakeHandoff struct {
+	SchemaVersion      string   `json:"schema_version" doc:"1.0"`
+	SuperRunID         string   `json:"super_run_id" doc:"the run over all repositories"`
+	IntentID           string   `json:"intent_id" doc:"the intent"`
+	SourceRepo         string   `json:"source_repo" doc:"its repository"`
+	SourceEventID      string   `json:"source_event_id" doc:"event that caused it"`
+	SignalSource       *string  `json:"source_signal_source" doc:"source of that event, or null"`
+	SignalCategory     *string  `json:"source_signal_category" doc:"category of that event, or null"`
+	SourceEventRef     string   `json:"source_event_ref" doc:"file of that event, relative to the repository"`
+	WorkstreamID       string   `json:"workstream_id" doc:"workstream that works on it"`
+	Charter            *string  `json:"charter" doc:"the task"`
+	AcceptanceContract []string `json:"acceptance_contract" doc:"acceptance criteria"`
+	EvidenceRefs       []string `json:"evidence_refs" doc:"evidence, relative to the repository"`
+	HandedOffAt        Time     `json:"handed_off_at" doc:"when"`
+	HandedOffBy        string   `json:"handed_off_by" doc:"who"`
 }
 
 // UpstreamResult is an accepted turn of another repository.

@@ -34,6 +34,7 @@ func (f Fault) String() string {
 var (
 	validID       = lazy.Regexp(`^[a-z0-9_-]+$`)
 	validPhase    = lazy.Regexp(`^[a-z][a-z0-9_-]*$`)
+	validFile     = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 	validRef      = lazy.Regexp(`^ctx_[a-z0-9_-]+$`)
 	validDecision = lazy.Regexp(`^DEC-\d+$`)
 )

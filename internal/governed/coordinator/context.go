@@ -1,9 +1,15 @@
 package coordinator
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/prompt"
 )
@@ -11,14 +17,14 @@ import (
 // maxUpstream is how many accepted turns of other repositories a turn is told of, the latest ones.
 const maxUpstream = 30
 
-// context is what a new turn is told of the other repositories.
-func (c *Coordinator) context(w *workspace, rec *record, pick *choice) protocol.CoordinatorContext {
+// tell is what a new turn is told of the other repositories.
+func (c *Coordinator) tell(w *workspace, rec *record, pick *choice) protocol.CoordinatorContext {
 	s, target := rec.state, pick.repo.id
 	ws, _ := w.config.Workstreams.Get(pick.workstream)
 	relevant := append([]string{pick.workstream}, ws.DependsOn...)
 	told := protocol.CoordinatorContext{SchemaVersion: protocol.CoordinatorVersion, SuperRunID: s.SuperRunID, WorkstreamID: pick.workstream, TargetRepoID: target,
 		ContextRef: newID("ctx_" + pick.workstream + "_" + target), GeneratedAt: c.now(s), Preparing: pick.preparing,
-		Upstream: []protocol.UpstreamResult{}, Barriers: []protocol.UpstreamBarrier{}, Followups: []string{}}
+		Upstream: []protocol.UpstreamResult{}, Barriers: []protocol.UpstreamBarrier{}, Followups: []string{}, Handoffs: handoffs(rec, pick.workstream)}
 	for _, e := range rec.run {
 		if e.Type != protocol.SuperProjection || e.RepoID == target || !slices.Contains(relevant, e.WorkstreamID) {
 			continue
@@ -47,6 +53,61 @@ func (c *Coordinator) context(w *workspace, rec *record, pick *choice) protocol.
 		}
 	}
 	return told
+}
+
+// handoffs are the intents that were handed to a workstream of the run. A file that is none is left out.
+func handoffs(rec *record, workstream string) []protocol.IntakeHandoff {
+	list := []protocol.IntakeHandoff{}
+	files, _ := filepath.Glob(rec.path(protocol.CoordinatorHandoffDir + "/*.json"))
+	for _, f := range files {
+		var h protocol.IntakeHandoff
+		if b, err := os.ReadFile(f); err == nil && json.Unmarshal(b, &h) == nil && h.WorkstreamID == workstream && h.SuperRunID == rec.state.SuperRunID {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// HandOff gives an intent to a workstream.
+func (c *Coordinator) HandOff(ctx context.Context, root string, h protocol.IntakeHandoff) (protocol.IntakeHandoff, error) {
+	w, rec, done, err := c.open(ctx, true)
+	if err != nil {
+		return h, err
+	}
+	defer done()
+	if err := begun(rec); err != nil {
+		return h, err
+	}
+	refuse := func(next, format string, args ...any) (protocol.IntakeHandoff, error) {
+		return h, execution.Errorf(execution.CodeInvalidStateTransition, format, args...).WithHint("%s", next)
+	}
+	if s := rec.state; s.Status == protocol.CoordinatorBlocked || s.Status == protocol.CoordinatorCompleted {
+		return refuse(next(rec), "the run %s is %s", s.SuperRunID, s.Status)
+	}
+	ws, ok := w.config.Workstreams.Get(h.WorkstreamID)
+	if !ok {
+		return refuse("choose one of: "+strings.Join(w.config.Workstreams.Keys(), ", "), "%s has no workstream %q", protocol.CoordinatorConfigFile, h.WorkstreamID)
+	}
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return h, err
+	}
+	at := slices.IndexFunc(w.places, func(p place) bool { return p.root == real })
+	if at < 0 || !slices.Contains(ws.Repos, w.places[at].id) {
+		return refuse("choose a workstream of this repository", "%s is not a repository of workstream %s", root, h.WorkstreamID)
+	}
+	if b := rec.barriers.At(protocol.BarrierID(h.WorkstreamID)); b.Status == protocol.BarrierSatisfied {
+		return refuse("choose another workstream", "the workstream %s is already complete", h.WorkstreamID)
+	}
+	if !validFile().MatchString(h.IntentID) {
+		return refuse("drawbar govern intake status", "%q is not the id of an intent", h.IntentID)
+	}
+	h.SchemaVersion, h.SuperRunID, h.SourceRepo, h.HandedOffAt = "1.0", rec.state.SuperRunID, w.places[at].id, c.now(rec.state)
+	data, err := protocol.MarshalFile(h)
+	if err != nil {
+		return h, err
+	}
+	return h, rec.write(protocol.CoordinatorHandoffDir+"/"+h.IntentID+".json", data)
 }
 
 // saveContext keeps what the turn is told.

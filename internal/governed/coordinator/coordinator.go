@@ -511,7 +511,7 @@ func (c *Coordinator) turn(ctx context.Context, w *workspace, rec *record, all m
 	step := govern.StepOptions{Turn: pick.turn, NoWait: o.NoWait, Timeout: o.Timeout, Verbose: o.Verbose}
 	link := protocol.CoordinatorLink{WorkstreamID: pick.workstream, Preparing: pick.preparing}
 	if pick.turn == "" {
-		told := c.context(w, rec, pick)
+		told := c.tell(w, rec, pick)
 		if err := c.keep(ctx, rec, r, all, told.ContextRef); err != nil {
 			return govern.MultiReport{}, err
 		}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -257,9 +258,9 @@ func TestTwoAtOnce(t *testing.T) {
 			}
 		})
 	}
-	for w.count(protocol.SuperTurnDispatched) < 2 {
-		if t.Context().Err() != nil {
-			return
+	for begun := time.Now(); w.count(protocol.SuperTurnDispatched) < 2; time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatal("the second turn does not begin")
 		}
 	}
 	if r, err := w.open().Step(t.Context(), govern.MultiStepOptions{}); err != nil || r.Action != govern.MultiWaiting {

@@ -67,6 +67,17 @@ func (d *doc) coordinated(level string, c protocol.CoordinatorContext) {
 	list("Upstream Acceptances", results)
 	list("Active Barriers", barriers)
 	list("Required Follow-ups", followups)
+	if len(c.Handoffs) == 0 {
+		return
+	}
+	d.para("%s Intake Handoff", level)
+	for _, h := range c.Handoffs {
+		d.linef("- %s of %s: %s", inline(h.IntentID), inline(h.SourceRepo), cmp.Or(inline(protocol.Deref(h.Charter)), "no charter"))
+		for _, item := range h.AcceptanceContract {
+			d.linef("  - %s", inline(item))
+		}
+	}
+	d.gap()
 }
 
 func decisionIDs(list []protocol.Decision) []string {

@@ -41,7 +41,6 @@ func Commands() []Command {
 		{Old: "replay turn", Own: true},
 
 		{Old: "connector capabilities", Refused: "use drawbar agents matrix to see capabilities", Hint: "drawbar agents matrix"},
-		{Old: "intake handoff", Refused: "an intent stays in its repository; a turn there takes it up", Hint: "drawbar govern intake start --intent ID"},
 		{Old: "migrate-intents", Refused: "intents that belong to no run are archived when a run starts", Hint: "drawbar govern intake status"},
 		{Old: "mission", Refused: "runs are not chained into missions", Hint: "drawbar govern restart"},
 		{Old: "chain", Refused: "runs are not chained", Hint: "drawbar govern restart && drawbar govern run"},

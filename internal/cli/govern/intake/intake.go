@@ -24,7 +24,7 @@ func New(app *cli.App) []*cobra.Command {
 		Use: "intake", Short: "Record, triage and approve work; the next turn gets it", Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(record(app), scan(app), triage(app), approve(app), plan(app), start(app), resolve(app), status(app))
+	cmd.AddCommand(record(app), scan(app), triage(app), approve(app), plan(app), start(app), handoff(app), resolve(app), status(app))
 	return []*cobra.Command{inject(app), cmd}
 }
 
@@ -327,7 +327,7 @@ func resolve(app *cli.App) *cobra.Command {
 	var id, outcome string
 	cmd := &cobra.Command{
 		Use: "resolve", Short: "Update an intent to match the state of its run", Args: cli.Args(cobra.NoArgs),
-		RunE: func(_ *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if outcome != "" && outcome != protocol.IntentCompleted {
 				return cli.Usage("--outcome %q is unknown", outcome).WithHint("--outcome completed")
 			}
@@ -336,6 +336,9 @@ func resolve(app *cli.App) *cobra.Command {
 				return err
 			}
 			return d.change(id, func(i *protocol.Intent) error {
+				if i.TargetWorkstream != nil && outcome == "" {
+					return d.resolveHandedOff(cmd.Context(), i)
+				}
 				_, err := intent.Resolve(i, outcome != "", d.state, d.now)
 				return err
 			})

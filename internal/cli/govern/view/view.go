@@ -89,6 +89,11 @@ func Coordinator(app *cli.App, command string, verbose bool) (c govern.Coordinat
 	if err != nil {
 		return nil, nil, err
 	}
+	return CoordinatorAt(app, dir, command, verbose)
+}
+
+// CoordinatorAt is Coordinator for a folder.
+func CoordinatorAt(app *cli.App, dir, command string, verbose bool) (c govern.Coordinator, done func(), err error) {
 	o, done := options(app, command, verbose)
 	c, err = drawbar.OpenCoordinator(dir, o)
 	return c, done, err

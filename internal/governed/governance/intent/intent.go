@@ -164,6 +164,58 @@ func Complete(i *protocol.Intent, run, turn, role string, now protocol.Time) err
 	return nil
 }
 
+// HandOff gives an intent to a workstream over several repositories. An unplanned one has no planning files.
+func HandOff(i *protocol.Intent, to protocol.TargetWorkstream, now protocol.Time) error {
+	if i.Status == protocol.IntentApproved {
+		move(i, protocol.IntentStep{To: protocol.IntentPlanned, At: now, Reason: "handed off without its own planning files"})
+	}
+	if err := must(i, "handed off", protocol.IntentPlanned); err != nil {
+		return err
+	}
+	i.TargetRun, i.TargetTurn, i.TargetWorkstream, i.StartedAt = nil, nil, &to, now
+	move(i, protocol.IntentStep{To: protocol.IntentExecuting, At: now, Reason: fmt.Sprintf("handed off to coordinator workstream %q", to.WorkstreamID),
+		SuperRunID: to.SuperRunID, WorkstreamID: to.WorkstreamID, Coordinator: to.CoordinatorRoot})
+	return nil
+}
+
+// ResolveHandedOff is Resolve for an intent that was handed to a workstream, with the state of that run and its barriers.
+func ResolveHandedOff(i *protocol.Intent, st *protocol.CoordinatorState, barriers *protocol.Ordered[protocol.Barrier], now protocol.Time) (bool, error) {
+	if i.Status == protocol.IntentCompleted {
+		return false, nil
+	}
+	if err := must(i, "resolved", protocol.IntentExecuting, protocol.IntentBlocked); err != nil {
+		return false, err
+	}
+	to := i.TargetWorkstream
+	if st == nil || st.SuperRunID != to.SuperRunID {
+		return false, fmt.Errorf("intent %s belongs to run %s, which is no longer that of %s", i.IntentID, to.SuperRunID, to.CoordinatorRoot)
+	}
+	step := protocol.IntentStep{At: now, RunStatus: st.Status, SuperRunID: st.SuperRunID, WorkstreamID: to.WorkstreamID}
+	switch b, ok := barriers.Get(protocol.BarrierID(to.WorkstreamID)); {
+	case !ok:
+		return false, fmt.Errorf("the workstream %s of intent %s no longer exists", to.WorkstreamID, i.IntentID)
+	case b.Status == protocol.BarrierSatisfied:
+		i.CompletedAt, i.RunCompletedAt = now, now
+		step.To, step.Reason = protocol.IntentCompleted, fmt.Sprintf("coordinator workstream %s satisfied completion barrier", to.WorkstreamID)
+	case st.Status == protocol.CoordinatorBlocked:
+		on, recovery := "coordinator:"+to.WorkstreamID, "drawbar govern multi resume"
+		i.RunBlockedOn, i.RunBlockedReason, i.RunBlockedRecovery = &on, &st.BlockedReason, &recovery
+		step.To, step.Reason = protocol.IntentBlocked, fmt.Sprintf("coordinator run %s is blocked for workstream %s", st.SuperRunID, to.WorkstreamID)
+	case st.Status == protocol.CoordinatorCompleted:
+		i.RunFailedAt = now
+		step.To, step.Reason = protocol.IntentFailed, fmt.Sprintf("coordinator run %s ended without satisfying workstream %s", st.SuperRunID, to.WorkstreamID)
+	case i.Status == protocol.IntentBlocked: // the run goes on
+		step.To, step.Reason = protocol.IntentExecuting, fmt.Sprintf("coordinator run %s was resumed", st.SuperRunID)
+	default:
+		return false, nil
+	}
+	if step.To == i.Status {
+		return false, nil
+	}
+	move(i, step)
+	return true, nil
+}
+
 // Resolve updates an executing or blocked intent from the status of its run, or closes it at a person's request. It
 // reports whether anything changed.
 func Resolve(i *protocol.Intent, done bool, st *protocol.State, now protocol.Time) (bool, error) {

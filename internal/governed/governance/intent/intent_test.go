@@ -149,6 +149,44 @@ func TestResolve(t *testing.T) {
 }
 
 // TestSteps holds every step to the states that it begins in: nothing is skipped, and nothing that is over is taken up.
+// An intent that was handed to a workstream follows that workstream.
+func TestResolveHandedOff(t *testing.T) {
+	now := protocol.At(time.UnixMilli(1))
+	to := protocol.TargetWorkstream{CoordinatorRoot: "/ws", WorkstreamID: "w", SuperRunID: "srun_1"}
+	for name, tc := range map[string]struct {
+		from, run, reason, barrier, want string
+	}{
+		"goes on":                 {protocol.IntentExecuting, protocol.CoordinatorActive, "", "pending", protocol.IntentExecuting},
+		"complete":                {protocol.IntentExecuting, protocol.CoordinatorActive, "", "satisfied", protocol.IntentCompleted},
+		"complete after a block":  {protocol.IntentBlocked, protocol.CoordinatorCompleted, "", "satisfied", protocol.IntentCompleted},
+		"blocked":                 {protocol.IntentExecuting, protocol.CoordinatorBlocked, "why", "pending", protocol.IntentBlocked},
+		"still blocked":           {protocol.IntentBlocked, protocol.CoordinatorBlocked, "why", "pending", protocol.IntentBlocked},
+		"resumed":                 {protocol.IntentBlocked, protocol.CoordinatorActive, "", "pending", protocol.IntentExecuting},
+		"ended without it":        {protocol.IntentExecuting, protocol.CoordinatorCompleted, "", "partially_satisfied", protocol.IntentFailed},
+		"waits at a gate":         {protocol.IntentExecuting, protocol.CoordinatorPaused, "", "partially_satisfied", protocol.IntentExecuting},
+		"another run":             {protocol.IntentExecuting, "another", "", "pending", ""},
+		"workstream is gone":      {protocol.IntentExecuting, protocol.CoordinatorActive, "", "", ""},
+		"never handed to anybody": {protocol.IntentDetected, protocol.CoordinatorActive, "", "pending", ""},
+	} {
+		i := protocol.Intent{IntentID: "i", Status: tc.from, TargetWorkstream: &to}
+		st := protocol.CoordinatorState{SuperRunID: "srun_1", Status: tc.run, BlockedReason: tc.reason}
+		if tc.run == "another" {
+			st.SuperRunID = "srun_2"
+		}
+		var barriers protocol.Ordered[protocol.Barrier]
+		if tc.barrier != "" {
+			barriers.Set("w_completion", protocol.Barrier{Status: protocol.BarrierStatus(tc.barrier)})
+		}
+		changed, err := ResolveHandedOff(&i, &st, &barriers, now)
+		switch {
+		case tc.want == "" && (err == nil || i.Status != tc.from):
+			t.Errorf("%s: %s, %v", name, i.Status, err)
+		case tc.want != "" && (err != nil || i.Status != tc.want || changed != (tc.want != tc.from)):
+			t.Errorf("%s: %s, %v, %v", name, i.Status, changed, err)
+		}
+	}
+}
+
 func TestSteps(t *testing.T) {
 	st := run("run_1", protocol.RunActive)
 	steps := map[string]func(*protocol.Intent) error{
