@@ -8,27 +8,27 @@ import (
 )
 
 // Coordinator carries one piece of work through several governed repositories, as agentxchain-multi.json of a workspace says.
-// drawbar.OpenCoordinator returns it. The record of each repository is authoritative: every method first takes over what happened there.
+// drawbar.OpenCoordinator returns it. The record of each repository is authoritative: methods that write first record what happened there.
 // Methods that write hold the workspace's lock, but not while a turn runs. An error is an *execution.Error whose hint says what to type
 // next. A Coordinator is safe for concurrent use.
 type Coordinator interface {
 	// Status returns the state of the run. It changes nothing.
 	Status(ctx context.Context) (MultiStatus, error)
-	// Init begins a run: it takes over the active runs of the repositories and starts the others. After an error no run over several
-	// repositories has begun.
+	// Init starts a run: it includes the active runs of the repositories and starts runs in the others. After an error, no run over
+	// several repositories has started.
 	Init(ctx context.Context) (MultiStatus, error)
-	// Step runs the next turn in the repository whose turn it is, or requests the next gate.
+	// Step runs the next turn, in the repository that is next, or requests the next gate.
 	Step(ctx context.Context, o MultiStepOptions) (MultiReport, error)
 	// Run repeats Step until a person is needed, a limit is reached or the run ends.
 	Run(ctx context.Context, o MultiRunOptions) (MultiReport, error)
-	// ApproveGate approves the pending gate if what it asks for still holds.
+	// ApproveGate approves the pending gate if its conditions still hold.
 	ApproveGate(ctx context.Context, o MultiApproveOptions) (MultiReport, error)
-	// Resync takes over what happened in the repositories.
+	// Resync records what happened in the repositories.
 	Resync(ctx context.Context, o MultiResyncOptions) (MultiResync, error)
-	// HandOff gives an intent of the repository at root to a workstream, whose turns are then told of it. It fills in the repository, the run and
-	// the time.
+	// HandOff gives an intent of the repository at root to a workstream, whose turns then learn of it. It fills in the repository, the run
+	// and the time.
 	HandOff(ctx context.Context, root string, h protocol.IntakeHandoff) (protocol.IntakeHandoff, error)
-	// Resume clears a block. It takes over the repositories' current runs.
+	// Resume continues a blocked run, with the repositories' current runs.
 	Resume(ctx context.Context, by protocol.Person, comment string) (MultiReport, error)
 }
 
@@ -55,7 +55,7 @@ type MultiApproveOptions struct {
 
 // MultiResyncOptions configure Resync.
 type MultiResyncOptions struct {
-	DryRun bool // say what differs and change nothing
+	DryRun bool // report the differences and change nothing
 }
 
 // MultiAction is what a command over several repositories did.
@@ -67,7 +67,7 @@ const (
 	MultiAssigned  MultiAction = "assigned" // a turn is ready and not running
 	MultiGate      MultiAction = "gate"     // a gate waits for a person
 	MultiApproved  MultiAction = "approved" // a gate passed
-	MultiWaiting   MultiAction = "waiting"  // nothing can go on before Blockers are resolved
+	MultiWaiting   MultiAction = "waiting"  // Blockers have to be resolved first
 	MultiBlocked   MultiAction = "blocked"  // the run is blocked until a person resumes it
 	MultiResumed   MultiAction = "resumed"
 	MultiCompleted MultiAction = "completed"

@@ -283,14 +283,7 @@ func (c *Coordinator) request(w *workspace, rec *record, all map[string]*repo, w
 	g := nextGate(w, rec, all)
 	if !g.ready() {
 		rep := report(rec, govern.MultiWaiting)
-		for _, b := range append(why, g.blockers...) {
-			if !slices.ContainsFunc(rep.Blockers, func(o govern.MultiBlocker) bool { return o.Message == b.Message }) {
-				rep.Blockers = append(rep.Blockers, b)
-			}
-		}
-		if i := slices.IndexFunc(rep.Blockers, func(b govern.MultiBlocker) bool { return b.Next != "" }); i >= 0 {
-			rep.Next = rep.Blockers[i].Next
-		}
+		rep.Blockers, rep.Next = waiting(append(why, g.blockers...), rep.Next)
 		return rep, nil
 	}
 	kinds := map[string]string{protocol.GatePhase: protocol.SuperPhaseRequested, protocol.GateCompletion: protocol.SuperEndRequested, protocol.GateBarrier: protocol.SuperBarrierAsked}
@@ -314,4 +307,18 @@ func (c *Coordinator) approval(s *protocol.CoordinatorState, g gate, by *protoco
 	e := c.event(s, kinds[g.kind])
 	e.Gate, e.From, e.To, e.HumanBarriers, e.By, e.Comment = g.id, g.from, g.to, g.human, by, comment
 	return e
+}
+
+// waiting lists each blocker once, and the first command that resolves one; next if none does.
+func waiting(all []govern.MultiBlocker, next string) ([]govern.MultiBlocker, string) {
+	var list []govern.MultiBlocker
+	for _, b := range all {
+		if !slices.ContainsFunc(list, func(o govern.MultiBlocker) bool { return o.Message == b.Message }) {
+			list = append(list, b)
+		}
+	}
+	if i := slices.IndexFunc(list, func(b govern.MultiBlocker) bool { return b.Next != "" }); i >= 0 {
+		next = list[i].Next
+	}
+	return list, next
 }

@@ -180,10 +180,18 @@ func (k *checker) workstreams() {
 			}
 		}
 		if !slices.Contains(protocol.BarrierTypes(), w.CompletionBarrier) {
-			k.add("workstream_completion_barrier_invalid", at+".completion_barrier", "%q must be one of %s", w.CompletionBarrier, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(protocol.BarrierTypes())), ", "), "[]"))
+			k.add("workstream_completion_barrier_invalid", at+".completion_barrier", "%q must be one of %s", w.CompletionBarrier, listed(protocol.BarrierTypes()))
 		}
 		k.decisions(at, w)
 	}
+}
+
+func listed(types []protocol.BarrierType) string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = string(t)
+	}
+	return strings.Join(names, ", ")
 }
 
 // decisions checks the decisions that a barrier asks for.

@@ -55,7 +55,7 @@ func (c *Coordinator) tell(w *workspace, rec *record, pick *choice) protocol.Coo
 	return told
 }
 
-// handoffs are the intents that were handed to a workstream of the run. A file that is none is left out.
+// handoffs are the intents that were handed to a workstream of the run. Other files are ignored.
 func handoffs(rec *record, workstream string) []protocol.IntakeHandoff {
 	list := []protocol.IntakeHandoff{}
 	files, _ := filepath.Glob(rec.path(protocol.CoordinatorHandoffDir + "/*.json"))

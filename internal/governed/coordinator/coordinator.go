@@ -187,7 +187,7 @@ func (c *Coordinator) Init(ctx context.Context) (govern.MultiStatus, error) {
 			rep, err = e.StartRun(ctx)
 		}
 		if err != nil {
-			return govern.MultiStatus{}, r.within(err) // runs that started are taken over by the next init
+			return govern.MultiStatus{}, r.within(err) // the next init includes the runs that started
 		}
 		c.o.Crash("started")
 		runs.Set(r.id, protocol.RepoRun{RunID: rep.RunID, Status: "initialized", Phase: rep.Phase, Initialized: true})
@@ -198,7 +198,7 @@ func (c *Coordinator) Init(ctx context.Context) (govern.MultiStatus, error) {
 	if err := rec.add(e); err != nil {
 		return govern.MultiStatus{}, err
 	}
-	return c.status(w, rec), nil
+	return c.status(ctx, w, rec), nil
 }
 
 // Status returns the state of the run.
@@ -207,10 +207,10 @@ func (c *Coordinator) Status(ctx context.Context) (govern.MultiStatus, error) {
 	if err != nil {
 		return govern.MultiStatus{}, err
 	}
-	return c.status(w, rec), nil
+	return c.status(ctx, w, rec), nil
 }
 
-func (c *Coordinator) status(w *workspace, rec *record) govern.MultiStatus {
+func (c *Coordinator) status(ctx context.Context, w *workspace, rec *record) govern.MultiStatus {
 	all := c.look(w)
 	st := govern.MultiStatus{Root: w.root, Project: w.config.Project, Begun: rec.state != nil, State: rec.state, Barriers: rec.barriers,
 		Repos: []govern.MultiRepo{}, Next: "drawbar govern multi init"}
@@ -233,17 +233,16 @@ func (c *Coordinator) status(w *workspace, rec *record) govern.MultiStatus {
 	refresh(rec.state, all)
 	st.Next = next(rec)
 	if rec.state.Status == protocol.CoordinatorActive {
-		if pick, why := c.choose(context.Background(), w, rec, all); pick == nil {
-			g := nextGate(w, rec, all)
-			if st.Blockers = append(why, g.blockers...); g.ready() {
-				st.Blockers = nil
+		if pick, why := c.choose(ctx, w, rec, all); pick == nil {
+			if g := nextGate(w, rec, all); !g.ready() {
+				st.Blockers, st.Next = waiting(append(why, g.blockers...), st.Next)
 			}
 		}
 	}
 	return st
 }
 
-// refresh takes over what the repositories say of their runs.
+// refresh updates the status and phase of each run from its repository.
 func refresh(s *protocol.CoordinatorState, all map[string]*repo) {
 	for id, run := range s.RepoRuns.All() {
 		r := all[id]
@@ -283,7 +282,7 @@ func report(rec *record, action govern.MultiAction) govern.MultiReport {
 		Next: next(rec)}
 }
 
-// settle takes over what happened in the repositories and writes it.
+// settle records what happened in the repositories.
 func (c *Coordinator) settle(ctx context.Context, w *workspace, rec *record, all map[string]*repo) (x difference, effects []govern.BarrierEffect, err error) {
 	if x, err = c.diverged(ctx, w, rec, all); err != nil {
 		return x, nil, err
@@ -321,7 +320,7 @@ func (x *difference) projected() (refs []string) {
 	return refs
 }
 
-// Resync takes over what happened in the repositories.
+// Resync records what happened in the repositories.
 func (c *Coordinator) Resync(ctx context.Context, o govern.MultiResyncOptions) (out govern.MultiResync, err error) {
 	w, rec, done, err := c.open(ctx, !o.DryRun)
 	if err != nil {
@@ -551,7 +550,7 @@ func (c *Coordinator) turn(ctx context.Context, w *workspace, rec *record, all m
 	if turn.Outcome != "" && !o.AssignOnly {
 		rep.Turn = &turn
 	}
-	if !goesOn(turn.Outcome) { // only a command in the repository helps
+	if !goesOn(turn.Outcome) && turn.Outcome != govern.OutcomeInterrupted { // only a command in the repository helps
 		if own, ok := strings.CutPrefix(turn.Next, "drawbar govern "); ok {
 			rep.Next = r.command("%s", own)
 		}
@@ -562,7 +561,7 @@ func (c *Coordinator) turn(ctx context.Context, w *workspace, rec *record, all m
 	return rep, err
 }
 
-// after takes over how a turn ended.
+// after records how a turn ended.
 func (c *Coordinator) after(ctx context.Context) (govern.MultiReport, error) {
 	w, rec, done, err := c.open(ctx, true)
 	if err != nil {

@@ -178,7 +178,7 @@ func TestCrossRepoWrite(t *testing.T) {
 			}
 			w.step(govern.MultiBlocked, "")
 			if n := w.count(protocol.SuperProjection); n != 0 {
-				t.Errorf("%d turns were taken over", n)
+				t.Errorf("%d turns were recorded", n)
 			}
 			if n := w.count(protocol.SuperResynced); n != 1 {
 				t.Errorf("the block is there %d times", n)

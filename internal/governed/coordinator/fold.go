@@ -75,7 +75,7 @@ func (d *derived) apply(c *protocol.CoordinatorConfig, e protocol.CoordinatorEve
 		return
 	}
 	if d.state == nil || e.SuperRunID != d.state.SuperRunID {
-		return // of no run that is known
+		return // it belongs to an unknown run
 	}
 	s := d.state
 	s.UpdatedAt = e.Timestamp

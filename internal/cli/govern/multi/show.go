@@ -49,7 +49,9 @@ func show(app *cli.App, r govern.MultiReport) {
 	case govern.MultiTurn, govern.MultiAssigned:
 		if t := r.Turn; t != nil {
 			one := *t
-			one.Next = ""
+			if one.Next = ""; t.Outcome == govern.OutcomeInterrupted {
+				one.Hint = "" // it names the repository's own command
+			}
 			app.Printf("%s, workstream %s%s: ", r.RepoID, r.WorkstreamID, preparing(r.Preparing))
 			view.Print(app, one)
 			break
@@ -110,7 +112,7 @@ func blockers(app *cli.App, list []govern.MultiBlocker) {
 		if b.Next != "" {
 			text += ": " + b.Next
 		}
-		view.Field(app, "", text)
+		app.Printf("  %s\n", text)
 	}
 }
 

@@ -188,7 +188,7 @@ func ResolveHandedOff(i *protocol.Intent, st *protocol.CoordinatorState, barrier
 	}
 	to := i.TargetWorkstream
 	if st == nil || st.SuperRunID != to.SuperRunID {
-		return false, fmt.Errorf("intent %s belongs to run %s, which is no longer that of %s", i.IntentID, to.SuperRunID, to.CoordinatorRoot)
+		return false, fmt.Errorf("intent %s belongs to run %s, but %s has a different run", i.IntentID, to.SuperRunID, to.CoordinatorRoot)
 	}
 	step := protocol.IntentStep{At: now, RunStatus: st.Status, SuperRunID: st.SuperRunID, WorkstreamID: to.WorkstreamID}
 	switch b, ok := barriers.Get(protocol.BarrierID(to.WorkstreamID)); {
