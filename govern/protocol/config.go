@@ -44,7 +44,19 @@ type Config struct {
 
 // CheckpointRules say how the commit of an accepted turn is made.
 type CheckpointRules struct {
-	Sign *bool `json:"sign,omitempty"` // nil: if the user's git signs
+	Sign  *bool  `json:"sign,omitempty"`  // nil: if the user's git signs
+	Hooks string `json:"hooks,omitempty"` // CommitHooksRun, CommitHooksSkip or empty
+}
+
+// What happens to git's pre-commit hook when a turn is accepted; skip if nothing is said.
+const (
+	CommitHooksRun  = "run"
+	CommitHooksSkip = "skip"
+)
+
+// RunsCommitHooks reports whether git's pre-commit hook checks the files of a turn.
+func (c *Config) RunsCommitHooks() bool {
+	return c.Checkpoint != nil && c.Checkpoint.Hooks == CommitHooksRun
 }
 
 // Signs reports whether checkpoints are signed; nil if the user's git decides.

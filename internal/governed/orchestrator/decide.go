@@ -213,6 +213,16 @@ func (e *Local) Checkpoint(ctx context.Context, named string) (rep govern.Report
 			rep.Summary = "nothing to commit: the files of turn " + entry.TurnID + " are committed"
 			return nil
 		}
+		changed, refused, err := t.preCommit(ctx, e.root, dirty)
+		if changed && refused == "" {
+			refused = "git's pre-commit hook changed files"
+		}
+		if refused != "" && err == nil {
+			err = execution.Errorf(execution.CodeConfig, "%s", refused).WithHint("correct the files, then: drawbar govern checkpoint")
+		}
+		if err != nil {
+			return err
+		}
 		turn := protocol.Turn{TurnID: entry.TurnID, RunID: entry.RunID, AssignedRole: entry.Role, RuntimeID: entry.RuntimeID}
 		rep.Commit, err = t.commit(ctx, commitCheckpoint, entry.TurnID, &checkpoint{turn: turn, phase: entry.Phase, files: dirty, sign: t.run.Config.Signs()})
 		return err

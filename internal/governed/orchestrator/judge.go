@@ -81,6 +81,9 @@ func (t *transaction) accept(ctx context.Context, turn *protocol.Turn, valid tur
 	if held != nil || err != nil {
 		return orEmpty(held), err
 	}
+	if l, held, err = t.commitHooked(ctx, turn, valid.Result, l, s); held != nil || err != nil {
+		return orEmpty(held), err
+	}
 	now := t.e.now()
 	in, err := t.acceptance(ctx, turn, valid, l, s)
 	if err != nil {

@@ -24,7 +24,7 @@ func TestPipesBlockNothing(t *testing.T) {
 		}
 	}
 	in := turnOf(t, "qa")
-	work := workspace(t)
+	work := fullProject(t)
 	os.Remove(filepath.Join(work, "src", "a.go"))
 	if err := syscall.Mkfifo(filepath.Join(work, "src", "a.go"), 0o600); err != nil {
 		t.Skip(err)

@@ -37,8 +37,8 @@ func turnOf(t *testing.T, role string) prompt.Input {
 	return in
 }
 
-// workspace is a project with all the files that a bundle may show.
-func workspace(t *testing.T) string {
+// fullProject is a project with all the files that a bundle may show.
+func fullProject(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range map[string]string{
@@ -61,7 +61,7 @@ func workspace(t *testing.T) string {
 
 func TestGatherForAReviewer(t *testing.T) {
 	t.Parallel()
-	root := workspace(t)
+	root := fullProject(t)
 	in := turnOf(t, "qa")
 	warnings, err := Gather(root, "", &in)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestGatherForAReviewer(t *testing.T) {
 func TestGatherForAWriter(t *testing.T) {
 	t.Parallel()
 	in := turnOf(t, "dev")
-	if _, err := Gather(workspace(t), "", &in); err != nil {
+	if _, err := Gather(fullProject(t), "", &in); err != nil {
 		t.Fatal(err)
 	}
 	if in.Log != nil || in.Proposal != nil || in.Files["src/a.go"].Present {
@@ -128,7 +128,7 @@ func TestRolePromptReachesTheAgent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			root := workspace(t)
+			root := fullProject(t)
 			lay(t, filepath.Join(root, "my", "dev.md"), "Mine, {{role}}.\n")
 			in := turnOf(t, "dev")
 			if c.config != "" {
@@ -163,7 +163,7 @@ func TestRolePromptFaults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			root := workspace(t)
+			root := fullProject(t)
 			in := turnOf(t, "dev")
 			path := filepath.Join(root, ".agentxchain", "prompts", "dev.md")
 			if c.path != "" {
@@ -191,7 +191,7 @@ func TestRolePromptFaults(t *testing.T) {
 
 func TestGatherReadsTheWorktree(t *testing.T) {
 	t.Parallel()
-	root, work := workspace(t), t.TempDir()
+	root, work := fullProject(t), t.TempDir()
 	lay(t, filepath.Join(work, "docs", "verdict.md"), "of the worktree\n")
 	in := turnOf(t, "qa")
 	if _, err := Gather(root, work, &in); err != nil {
@@ -249,7 +249,7 @@ func TestLogTail(t *testing.T) {
 
 func TestLogOfAnAgent(t *testing.T) {
 	t.Parallel()
-	root := workspace(t)
+	root := fullProject(t)
 	evidence := filepath.Join(root, ".agentxchain", "archive", "turns", "turn_last", "evidence")
 	lay(t, filepath.Join(evidence, "events.jsonl"), `{"type":"tool_result","output":"`+strings.Repeat("x", 1000)+"\"}\n{}\n")
 	in := turnOf(t, "qa")
@@ -318,7 +318,7 @@ func TestBuildBundleRefuses(t *testing.T) {
 // TestWholeWay goes from a state to a verified bundle and back to the assignment.
 func TestWholeWay(t *testing.T) {
 	t.Parallel()
-	root := workspace(t)
+	root := fullProject(t)
 	in := turnOf(t, "dev")
 	if _, err := Gather(root, "", &in); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,11 +15,12 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governed/governance"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
 // Items are the programs that agentxchain.json would run on this machine: programs, agents and adapters of runtimes, hooks, gate
-// actions, and the commands that a policy runs again; and the webhooks that it would tell of the run. A person's runtime runs nothing.
+// actions, git's pre-commit hook, and the commands that a policy runs again; and the webhooks that it would tell of the run. A person's runtime runs nothing.
 func (p *Project) Items() []trust.Item {
 	var items []trust.Item
 	for id, rt := range p.Config.Runtimes.All() {
@@ -45,12 +47,33 @@ func (p *Project) Items() []trust.Item {
 	if command := p.Config.Anchor; len(command) > 0 {
 		items = append(items, p.item(configfile.Path{"anchor"}, p.Root, "after each decision: "+strings.Join(command, " "), command...))
 	}
+	if p.Config.RunsCommitHooks() {
+		items = append(items, p.commitHook()...)
+	}
 	for _, policy := range p.Config.Policies {
 		if policy.Rule == governance.RuleReproducible {
 			items = append(items, p.item(configfile.Path{"policies", policy.ID}, p.Root, "runs again the commands that a turn gives as its evidence"))
 		}
 	}
 	return items
+}
+
+// commitHook is git's pre-commit hook. What it runs in turn is known as far as its text names files of the project.
+func (p *Project) commitHook() []trust.Item {
+	place := configfile.Path{"checkpoint", "hooks"}
+	hook, err := workspace.PreCommit(context.Background(), p.Root)
+	if err != nil {
+		return []trust.Item{p.item(place, p.Root, "git's pre-commit hook, which cannot be read: "+err.Error())}
+	}
+	if hook == nil {
+		return nil
+	}
+	sum := sha256.Sum256(hook.Content)
+	words := []string{hook.Path, string(hook.Content)}
+	if dir := filepath.Dir(hook.Path); filepath.Base(dir) == "_" { // husky: the script that people write is one folder up
+		words = append(words, filepath.Join(filepath.Dir(dir), filepath.Base(hook.Path)))
+	}
+	return []trust.Item{p.item(place, p.Root, "git's pre-commit hook: "+hook.Path+"\nsha256 "+hex.EncodeToString(sum[:]), words...)}
 }
 
 // ItemsOf are the items of a runtime (runtimes.ID), of a phase's hooks, of a gate's actions, or of all policies.

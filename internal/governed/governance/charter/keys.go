@@ -73,6 +73,7 @@ func newTable() *shape.Node {
 			"shared", "worktree").Def("shared")),
 		key("checkpoint", closed("Drawbar only: settings of the commits of accepted turns",
 			key("sign", flag("whether they are signed (absent: if commit.gpgsign is set in git)")),
+			key("hooks", one("whether git's pre-commit hook checks the files of a turn before it is accepted", protocol.CommitHooksRun, protocol.CommitHooksSkip).Def(protocol.CommitHooksSkip)),
 		)),
 		key("anchor", list("Drawbar only: command that runs after each decision, with the head of the record's hash chain in DRAWBAR_CHAIN_HEAD", str(""))),
 		key("record", one("Drawbar only: where the record is stored: on this machine, or in a ref of a git remote that clones share",
