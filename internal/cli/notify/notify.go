@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime"
 	"strings"
@@ -13,7 +14,9 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/transport/httpcall"
 )
@@ -21,8 +24,8 @@ import (
 // Notice is one notification. A command gets it as JSON on standard input, a webhook as the body of a POST request.
 type Notice struct {
 	Event     string           `json:"event"` // waiting, failed, finished or budget
-	RunID     execution.RunID  `json:"runId"`
-	Agent     string           `json:"agent"`
+	RunID     execution.RunID  `json:"runId"` // or that of a governed run
+	Agent     string           `json:"agent"` // or role of a governed run, or "governed run"
 	SessionID string           `json:"sessionId,omitempty"`
 	Cwd       string           `json:"cwd"`
 	Text      string           `json:"text"`               // the question, the error, or the answer
@@ -40,7 +43,7 @@ const (
 	maxAnswer  = 64 << 10
 )
 
-// Notifier tells of one run. Event is for one goroutine.
+// Notifier tells of one run, from its first event or Begin on. Its methods are for one goroutine.
 type Notifier struct {
 	Config config.Notify
 	Cwd    string
@@ -52,41 +55,79 @@ type Notifier struct {
 
 	session string
 	begun   time.Time
-	asked   map[execution.QuestionID]*time.Timer
+	asked   map[string]*time.Timer
 	sending sync.WaitGroup
+}
+
+// Of returns what tells of a run in cwd as the user's configuration says; nil if nobody is told.
+func Of(app *cli.App, cwd string) *Notifier {
+	cfg, err := app.Config(cwd)
+	if err != nil {
+		return nil // the command itself reports it
+	}
+	n := &Notifier{Config: cfg.Notify(), Cwd: cwd, Warn: app.Warnf, Spawn: cliagent.Spawn}
+	if !n.Config.Any() {
+		return nil
+	}
+	if cli.IsTerminal(app.Err) {
+		n.Ring = func() { _, _ = io.WriteString(app.Err, "\a") } // nowhere to report an error
+	}
+	return n
+}
+
+// Begin starts the clock that decides whether the run took long enough to tell of its end.
+func (n *Notifier) Begin() {
+	if n.begun.IsZero() {
+		n.begun, n.asked = time.Now(), map[string]*time.Timer{}
+	}
 }
 
 // Event takes the next event of the run.
 func (n *Notifier) Event(e execution.Event) {
-	if n.begun.IsZero() {
-		n.begun, n.asked = time.Now(), map[execution.QuestionID]*time.Timer{}
-	}
+	n.Begin()
 	switch b := e.Body.(type) {
 	case execution.SessionStart:
 		if e.Parent == "" {
 			n.session = b.SessionID
 		}
-	case execution.ApprovalRequired:
-		n.ask(e, b.ID, strings.TrimSuffix(cmp.Or(b.ToolName, "a tool")+": "+cmp.Or(b.Detail, b.Action), ": "))
-	case execution.InputRequired:
-		n.ask(e, b.ID, b.Question)
-	case execution.ApprovalGranted:
-		n.answered(b.ID)
-	case execution.ApprovalDenied:
-		n.answered(b.ID)
-	case execution.QuestionWithdrawn:
-		n.answered(b.ID)
 	case execution.Finished:
 		if e.Parent == "" {
-			n.end(e, b.Result)
+			n.finished(e, b.Result)
 		}
+	default:
+		n.Question(e)
 	}
+}
+
+// Question takes an event, which may be that a question is asked, answered or withdrawn.
+func (n *Notifier) Question(e execution.Event) {
+	ask := func(id execution.QuestionID, text string) {
+		notice := n.notice(e, text)
+		notice.Question = string(id)
+		n.Ask(key(e, id), notice)
+	}
+	switch b := e.Body.(type) {
+	case execution.ApprovalRequired:
+		ask(b.ID, strings.TrimSuffix(cmp.Or(b.ToolName, "a tool")+": "+cmp.Or(b.Detail, b.Action), ": "))
+	case execution.InputRequired:
+		ask(b.ID, b.Question)
+	case execution.ApprovalGranted:
+		n.Answered(key(e, b.ID))
+	case execution.ApprovalDenied:
+		n.Answered(key(e, b.ID))
+	case execution.QuestionWithdrawn:
+		n.Answered(key(e, b.ID))
+	}
+}
+
+func key(e execution.Event, id execution.QuestionID) string {
+	return string(e.RunID) + " " + string(id)
 }
 
 // Close waits until everything was told. No event may follow.
 func (n *Notifier) Close() {
 	for id := range n.asked {
-		n.answered(id)
+		n.Answered(id)
 	}
 	n.sending.Wait()
 }
@@ -98,13 +139,13 @@ func (n *Notifier) after() time.Duration {
 	return usualAfter
 }
 
-// ask tells of a question that is not answered in time.
-func (n *Notifier) ask(e execution.Event, id execution.QuestionID, text string) {
-	if !n.Config.Wants(config.NotifyWaiting) || n.asked[id] != nil {
+// Ask tells that somebody is waited for, unless Answered is called with the same id in time.
+func (n *Notifier) Ask(id string, notice Notice) {
+	n.Begin()
+	if notice.Event = config.NotifyWaiting; !n.Config.Wants(notice.Event) || n.asked[id] != nil {
 		return
 	}
-	notice := n.notice(config.NotifyWaiting, e, text)
-	notice.Question = string(id)
+	notice.Cwd, notice.At = n.Cwd, time.Now().UTC()
 	n.sending.Add(1)
 	n.asked[id] = time.AfterFunc(n.after(), func() {
 		defer n.sending.Done()
@@ -112,41 +153,47 @@ func (n *Notifier) ask(e execution.Event, id execution.QuestionID, text string) 
 	})
 }
 
-func (n *Notifier) answered(id execution.QuestionID) {
+// Answered ends the wait that Ask began.
+func (n *Notifier) Answered(id string) {
 	if t := n.asked[id]; t != nil && t.Stop() {
 		n.sending.Done()
 	}
 	delete(n.asked, id)
 }
 
-// end tells of the end of a run that took long enough to look away.
-func (n *Notifier) end(e execution.Event, res execution.Result) {
-	event, text := config.NotifyFinished, ""
+func (n *Notifier) finished(e execution.Event, res execution.Result) {
+	notice := n.notice(e, "")
+	notice.Event, notice.Status = config.NotifyFinished, res.Status
 	if res.Output != nil {
-		text = res.Output.Text
+		notice.Text = res.Output.Text
 	}
 	if res.Status != execution.StatusCompleted {
-		event = config.NotifyFailed
+		notice.Event = config.NotifyFailed
 		if res.Error != nil {
-			text = res.Error.Message
+			notice.Text = res.Error.Message
 		}
 		if res.Error.ErrorCode() == execution.CodeBudgetExceeded {
-			event = config.NotifyBudget
+			notice.Event = config.NotifyBudget
 		}
 	}
-	if !n.Config.Wants(event) || time.Since(n.begun) < n.after() {
-		return
-	}
-	notice := n.notice(event, e, text)
-	notice.Status = res.Status
 	if res.Cost != nil {
 		notice.CostUSD = res.Cost.TotalUSD
 	}
+	n.End(notice)
+}
+
+// End tells of the end of a run that took long enough to look away.
+func (n *Notifier) End(notice Notice) {
+	n.Begin()
+	if !n.Config.Wants(notice.Event) || time.Since(n.begun) < n.after() {
+		return
+	}
+	notice.Cwd, notice.At = n.Cwd, time.Now().UTC()
 	n.sending.Go(func() { n.tell(notice) })
 }
 
-func (n *Notifier) notice(event string, e execution.Event, text string) Notice {
-	return Notice{Event: event, RunID: e.RunID, Agent: e.Agent, SessionID: n.session, Cwd: n.Cwd, Text: text, At: time.Now().UTC()}
+func (n *Notifier) notice(e execution.Event, text string) Notice {
+	return Notice{RunID: e.RunID, Agent: e.Agent, SessionID: n.session, Text: text}
 }
 
 // tell tells in every way that the configuration names, at the same time.

@@ -42,7 +42,7 @@ const (
 // names are the events of webhooks by those of the record.
 var names = map[string]string{"run_blocked": "run_blocked", "run_completed": "run_completed", "escalation_raised": "operator_escalation_raised",
 	"escalation_resolved": "escalation_resolved", "human_escalation_raised": "human_escalation_raised", "human_escalation_resolved": "human_escalation_resolved",
-	"phase_transition": "phase_transition_pending", "run_completion": "run_completion_pending"}
+	"budget_exceeded_warn": "budget_exceeded_warn", "phase_transition": "phase_transition_pending", "run_completion": "run_completion_pending"}
 
 // Envelope is what is posted.
 type Envelope struct {

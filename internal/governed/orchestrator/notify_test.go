@@ -132,6 +132,20 @@ func TestWebhooks(t *testing.T) {
 	p.sound()
 }
 
+// A budget that is used up is told, whether it stops the run or only warns.
+func TestWebhooksOfABudget(t *testing.T) {
+	t.Parallel()
+	for onExceed, want := range map[string]string{"warn": "budget_exceeded_warn", "pause_and_escalate": "run_blocked"} {
+		l, url := listen(t)
+		p := newProject(t, one(runtimeOf("dear"), `,"budget":{"per_run_max_usd":0.5,"on_exceed":"`+onExceed+`"},"notifications":{"webhooks":[`+
+			webhook("ops", url, `"budget_exceeded_warn","run_blocked"`)+`]}`))
+		r, err := p.engine().Step(t.Context(), govern.StepOptions{})
+		if err != nil || fmt.Sprint(l.heard()) != "["+want+"]" {
+			t.Errorf("%s: told %v: %+v %v", onExceed, l.heard(), r, err)
+		}
+	}
+}
+
 // A webhook that fails delays nothing for long, is tried again with more and more time between, and does not keep others from being told.
 func TestWebhooksThatFail(t *testing.T) {
 	t.Parallel()

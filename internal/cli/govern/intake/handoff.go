@@ -41,7 +41,7 @@ func handoff(app *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				defer done()
+				defer done(nil)
 				h := protocol.IntakeHandoff{IntentID: i.IntentID, SourceEventID: i.EventID, SourceEventRef: protocol.IntakeEventFile(i.EventID), WorkstreamID: workstream,
 					Charter: i.Charter, AcceptanceContract: append([]string{}, i.AcceptanceContract...), EvidenceRefs: []string{protocol.IntakeEventFile(i.EventID)}, HandedOffBy: view.Who().String()}
 				if e, err := project.IntakeEvent(d.root, i.EventID); err == nil {
@@ -71,7 +71,7 @@ func (d *desk) resolveHandedOff(ctx context.Context, i *protocol.Intent) error {
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer done(nil)
 	st, err := c.Status(ctx)
 	if err != nil {
 		return err

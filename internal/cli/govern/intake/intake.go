@@ -52,7 +52,7 @@ func open(app *cli.App, decides string) (*desk, error) {
 		if err != nil {
 			return nil, err
 		}
-		done()
+		done(nil)
 		if err := e.Outside(); err != nil {
 			return nil, err
 		}

@@ -45,7 +45,7 @@ func use[T any](app *cli.App, cmd *cobra.Command, trust bool, fn func(context.Co
 	if err != nil {
 		return r, err
 	}
-	defer done()
+	defer func() { done(view.Ended(r, err)) }()
 	if trust {
 		yes, _ := cmd.Flags().GetBool("trust")
 		st, err := c.Status(cmd.Context())

@@ -103,7 +103,7 @@ func set(ctx context.Context, app *cli.App, key, value string) error {
 	if err != nil {
 		return err
 	}
-	done()
+	done(nil)
 	if err := e.Outside(); err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func templateSet(app *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				defer done()
+				defer done(nil)
 				if plan, err = e.SetTemplate(cmd.Context(), args[0]); err != nil {
 					return err
 				}

@@ -23,7 +23,7 @@ func New(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer done()
+			defer done(nil)
 			s, err := e.Status(cmd.Context())
 			if err != nil {
 				return err

@@ -36,10 +36,19 @@ func Use[T any](app *cli.App, cmd *cobra.Command, trust bool, fn func(context.Co
 	if err != nil {
 		return r, err
 	}
-	defer done()
 	ctx, stop := Interruptible(cmd.Context())
 	defer stop()
-	return fn(ctx, e)
+	r, err = fn(ctx, e)
+	done(Ended(r, err))
+	return r, err
+}
+
+// Ended is what done of Engine gets: the report, or the error instead.
+func Ended(report any, err error) any {
+	if err != nil {
+		return err
+	}
+	return report
 }
 
 // Failed answers with data that describe a failure, and ends with that exit code.

@@ -11,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/notify"
 )
 
 // quietSpell is the interval of progress lines without a terminal.
@@ -21,7 +22,8 @@ const quietSpell = 30 * time.Second
 type live struct {
 	app      *cli.App
 	terminal bool
-	says     *cli.Renderer // shows agents' output; nil hides it
+	says     *cli.Renderer    // shows agents' output; nil hides it
+	tells    *notify.Notifier // tells the user elsewhere; nil tells nobody
 
 	mu    sync.Mutex
 	quiet *sync.Cond // signals that no question is open any more
@@ -54,6 +56,7 @@ func (l *live) notice(n govern.Notice) {
 	for l.asks && n.Kind != govern.NoticeProgress {
 		l.quiet.Wait()
 	}
+	l.tell(n)
 	switch n.Kind {
 	case govern.NoticeProgress:
 		l.progress(n)

@@ -16,6 +16,7 @@ import (
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/notify"
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
@@ -72,19 +73,19 @@ func TrustAt(ctx context.Context, app *cli.App, root string, yes bool) error {
 }
 
 // Engine opens the project for a command. With verbose, agents' output is shown on standard error. Call done when the
-// command ends: it removes the progress line.
-func Engine(app *cli.App, command string, verbose bool) (e govern.Engine, done func(), err error) {
+// command ends, with its report if it has one: it removes the progress line, and tells the user as their configuration says.
+func Engine(app *cli.App, command string, verbose bool) (e govern.Engine, done func(report any), err error) {
 	root, err := Root(app)
 	if err != nil {
 		return nil, nil, err
 	}
-	o, done := options(app, command, verbose)
+	o, done := options(app, root, command, verbose)
 	e, err = drawbar.OpenProject(root, o)
 	return e, done, err
 }
 
 // Coordinator is Engine for a workspace with several repositories.
-func Coordinator(app *cli.App, command string, verbose bool) (c govern.Coordinator, done func(), err error) {
+func Coordinator(app *cli.App, command string, verbose bool) (c govern.Coordinator, done func(report any), err error) {
 	dir, err := app.ProjectDir()
 	if err != nil {
 		return nil, nil, err
@@ -93,15 +94,18 @@ func Coordinator(app *cli.App, command string, verbose bool) (c govern.Coordinat
 }
 
 // CoordinatorAt is Coordinator for a folder.
-func CoordinatorAt(app *cli.App, dir, command string, verbose bool) (c govern.Coordinator, done func(), err error) {
-	o, done := options(app, command, verbose)
+func CoordinatorAt(app *cli.App, dir, command string, verbose bool) (c govern.Coordinator, done func(report any), err error) {
+	o, done := options(app, dir, command, verbose)
 	c, err = drawbar.OpenCoordinator(dir, o)
 	return c, done, err
 }
 
-func options(app *cli.App, command string, verbose bool) (o govern.Options, done func()) {
+func options(app *cli.App, dir, command string, verbose bool) (o govern.Options, done func(report any)) {
 	l := newLive(app)
 	l.terminal = cli.IsTerminal(app.Err) && !app.JSON
+	if l.tells = notify.Of(app, dir); l.tells != nil {
+		l.tells.Begin()
+	}
 	if verbose {
 		l.says = cli.NewRenderer(&cli.App{Out: app.Err, Err: app.Err, Getenv: app.Getenv, NoColor: app.NoColor}, false, nil)
 	}
@@ -109,7 +113,7 @@ func options(app *cli.App, command string, verbose bool) (o govern.Options, done
 	if cli.IsTerminal(app.In) && !app.JSON {
 		o.Approve, o.Answer = l.approve, l.answer
 	}
-	return o, l.clear
+	return o, l.end
 }
 
 // Agents lets runtimes of type agent run the client's agents.

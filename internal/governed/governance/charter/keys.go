@@ -246,7 +246,7 @@ func notificationsNode() shape.Node {
 			must("url", str("http or https")),
 			must("events", shape.Node{Kind: shape.List, Doc: "reported events", MinItems: 1, Of: new(one("an event", "run_blocked", "operator_escalation_raised",
 				"escalation_resolved", "human_escalation_raised", "human_escalation_resolved", "phase_transition_pending",
-				"run_completion_pending", "run_completed", "approval_sla_reminder"))}),
+				"run_completion_pending", "run_completed", "approval_sla_reminder", "budget_exceeded_warn"))}),
 			key("timeout_ms", within("time limit in milliseconds", 100, 30000)),
 			key("headers", texts("headers")),
 			key("env", texts("variables for headers")),
