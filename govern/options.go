@@ -38,6 +38,7 @@ type RunOptions struct {
 	Timeout     time.Duration // per turn
 	Verbose     bool          // as in StepOptions
 	Role        string        // of the first turn; empty: the rules choose
+	RetryGhosts *bool         // replace turns whose workers give no sign of life; nil: as run_loop.continuous.auto_retry_on_ghost says
 }
 
 // ScheduleOptions select the schedules of agentxchain.json to look at.

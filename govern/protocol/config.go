@@ -434,12 +434,19 @@ type GhostRetry struct {
 	Cooldown *int `json:"cooldown_seconds,omitempty"` // nil is 5
 }
 
-// GhostRetries returns how many turns of a run are reissued because their workers gave no sign of life, and the seconds before each.
-func (l *RunLoop) GhostRetries() (most, cooldown int) {
-	if l == nil || l.Continuous == nil || l.Continuous.Ghosts == nil || !l.Continuous.Ghosts.Enabled {
+// GhostRetries returns how many turns of a run are reissued because their workers gave no sign of life, and the seconds before each. enabled
+// replaces the setting; nil keeps it.
+func (l *RunLoop) GhostRetries(enabled *bool) (most, cooldown int) {
+	var g GhostRetry
+	if l != nil && l.Continuous != nil && l.Continuous.Ghosts != nil {
+		g = *l.Continuous.Ghosts
+	}
+	if enabled != nil {
+		g.Enabled = *enabled
+	}
+	if !g.Enabled {
 		return 0, 0
 	}
-	g := l.Continuous.Ghosts
 	most, cooldown = g.Max, 5
 	if most == 0 {
 		most = 3

@@ -633,15 +633,18 @@ func TestGhostRetries(t *testing.T) {
 		worker, ghosts    string
 		retried, accepted int
 		exhausted         bool
+		flag              *bool
 	}{
-		"off":           {"sleeps", `{"enabled":false}`, 0, 0, false},
-		"one too many":  {"sleeps", `{"enabled":true,"max_retries_per_run":2,"cooldown_seconds":0}`, 2, 0, true},
-		"the second is": {"sleeps once", `{"enabled":true,"cooldown_seconds":0}`, 1, 1, false},
+		"off":            {"sleeps", `{"enabled":false}`, 0, 0, false, nil},
+		"one too many":   {"sleeps", `{"enabled":true,"max_retries_per_run":2,"cooldown_seconds":0}`, 2, 0, true, nil},
+		"the second is":  {"sleeps once", `{"enabled":true,"cooldown_seconds":0}`, 1, 1, false, nil},
+		"on by the flag": {"sleeps", `{"max_retries_per_run":2,"cooldown_seconds":0}`, 2, 0, true, new(true)},
+		"off by it":      {"sleeps", `{"enabled":true,"cooldown_seconds":0}`, 0, 0, false, new(false)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, config(tc.worker, tc.ghosts))
-			r, err := p.engine().Run(t.Context(), govern.RunOptions{MaxTurns: 1})
+			r, err := p.engine().Run(t.Context(), govern.RunOptions{MaxTurns: 1, RetryGhosts: tc.flag})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -196,13 +196,13 @@ func (r *running) reassign(ctx context.Context, rep govern.Report) bool {
 	return true
 }
 
-// retryGhost reissues a turn whose worker gave no sign of life, if run_loop.continuous.auto_retry_on_ghost says so. It reports whether it did.
+// retryGhost reissues a turn whose worker gave no sign of life, if the caller or run_loop.continuous.auto_retry_on_ghost says so. It reports whether it did.
 func (r *running) retryGhost(ctx context.Context) bool {
 	t, err := r.e.look()
 	if err != nil {
 		return false
 	}
-	most, cooldown := t.run.Config.RunLoop.GhostRetries()
+	most, cooldown := t.run.Config.RunLoop.GhostRetries(r.o.RetryGhosts)
 	turn := governance.Ghost(t.state())
 	if most == 0 || turn == nil {
 		return false

@@ -74,6 +74,7 @@ func positive(cmd *cobra.Command, flag string, d time.Duration) error {
 
 func run(app *cli.App) *cobra.Command {
 	var o govern.RunOptions
+	var ghosts, noGhosts bool
 	cmd := &cobra.Command{
 		Use: "run", Short: "Run turns until a person is needed or the run ends",
 		Long: "Run turns until a gate waits for a person, the next turn is a person's, the run is blocked, the turn limit is " +
@@ -85,6 +86,9 @@ func run(app *cli.App) *cobra.Command {
 			}
 			if err := positive(cmd, "timeout", o.Timeout); err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("auto-retry-on-ghost") || noGhosts {
+				o.RetryGhosts = new(ghosts && !noGhosts)
 			}
 			r, err := view.Use(app, cmd, !o.DryRun, func(ctx context.Context, e govern.Engine) (govern.RunReport, error) { return e.Run(ctx, o) })
 			if err != nil {
@@ -100,6 +104,10 @@ func run(app *cli.App) *cobra.Command {
 	f.BoolVar(&o.Resume, "resume", false, "clear a block first")
 	f.DurationVar(&o.Timeout, "timeout", 0, "time limit for each turn")
 	f.BoolVarP(&o.Verbose, "verbose", "v", false, "print the workers' output on standard error")
+	f.BoolVar(&ghosts, "auto-retry-on-ghost", false, "replace a turn whose worker gives no sign of life (default: as configured)")
+	f.BoolVar(&noGhosts, "no-auto-retry-on-ghost", false, "")
+	_ = f.MarkHidden("no-auto-retry-on-ghost") // the flag exists
+	cli.Exclusive(cmd, "auto-retry-on-ghost", "no-auto-retry-on-ghost")
 	return cmd
 }
 
