@@ -33,7 +33,7 @@ func OpenProject(dir string, o govern.Options) (govern.Engine, error) {
 		return nil, err
 	}
 	opts := orchestrator.Options{Agents: o.Agents, Owner: cmp.Or(o.Owner, os.Args[0]), Getenv: os.Getenv, Environ: os.Environ(), Notice: o.Notice, Approve: o.Approve, Answer: o.Answer}
-	if opts.Trust, err = trusts(o.Trust); err != nil {
+	if opts.Trust, err = trusts(protocol.ConfigFile, o.Trust); err != nil {
 		return nil, err
 	}
 	opts.Clone = cloneName
@@ -64,15 +64,15 @@ func cloneName(root string) (string, error) {
 	return hex.EncodeToString(sum[:12]), nil
 }
 
-// trusts checks items against what the user has trusted and asks about the rest.
-func trusts(ask func(string, []govern.TrustItem) bool) (func(string, []trust.Item) error, error) {
+// trusts checks the items of a configuration file against what the user has trusted and asks about the rest.
+func trusts(file string, ask func(string, []govern.TrustItem) bool) (func(string, []trust.Item) error, error) {
 	dir, err := config.UserDir(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	store := trust.Store{File: trust.FileIn(dir)}
 	return func(root string, items []trust.Item) error {
-		if err := (config.Dirs{User: dir}).Own(root, protocol.ConfigFile); err != nil {
+		if err := (config.Dirs{User: dir}).Own(root, file); err != nil {
 			return err
 		}
 		pending, err := store.Pending(root, items)
@@ -169,5 +169,12 @@ func OpenCoordinator(dir string, o govern.Options) (govern.Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return coordinator.Open(root, coordinator.Options{Open: func(root string) (govern.Engine, error) { return OpenProject(root, o) }}), nil
+	opts := coordinator.Options{Environ: os.Environ(), Open: func(root string) (govern.Engine, error) { return OpenProject(root, o) }}
+	if opts.Trust, err = trusts(protocol.CoordinatorConfigFile, o.Trust); err != nil {
+		return nil, err
+	}
+	if o.Notice != nil {
+		opts.Note = func(line string) { o.Notice(govern.Notice{Kind: govern.NoticeHook, Text: line}) }
+	}
+	return coordinator.Open(root, opts), nil
 }

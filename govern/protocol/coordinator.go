@@ -15,7 +15,14 @@ const (
 	CoordinatorContextDir   = CoordinatorDir + "/context"
 	CoordinatorBaselinesDir = CoordinatorDir + "/baselines"
 	CoordinatorHandoffDir   = CoordinatorDir + "/handoffs"
+	CoordinatorHookAudit    = CoordinatorDir + "/hook-audit.jsonl"
+	CoordinatorAnnotations  = CoordinatorDir + "/hook-annotations.jsonl"
 )
+
+// CoordinatorHookPhases are the points at which hooks of agentxchain-multi.json run. after_acceptance and on_escalation can only advise.
+func CoordinatorHookPhases() []string {
+	return []string{HookBeforeAssignment, HookAfterAcceptance, HookBeforeGate, HookOnEscalation}
+}
 
 // CoordinatorContextName is the name, without extension, of the files of a bundle and a context folder that describe the other repositories.
 const CoordinatorContextName = "COORDINATOR_CONTEXT"
@@ -247,7 +254,7 @@ type CoordinatorConfig struct {
 	Workstreams   Ordered[Workstream]            `json:"workstreams"`
 	Routing       Ordered[CoordinatorRoute]      `json:"routing"`
 	Gates         Ordered[CoordinatorGateConfig] `json:"gates"`
-	Hooks         json.RawMessage                `json:"hooks"`
+	Hooks         Ordered[[]Hook]                `json:"hooks"` // CoordinatorHookPhases; their audit is CoordinatorHookAudit
 }
 
 // CoordinatedRepo is a repository of a CoordinatorConfig.

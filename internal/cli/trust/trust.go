@@ -13,6 +13,7 @@ import (
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/governed/coordinator"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/drawbar/drawbar/internal/settings/customagent"
 	"github.com/drawbar/drawbar/internal/settings/hook"
@@ -96,6 +97,13 @@ func find(app *cli.App, dir string) ([]place, error) {
 		return nil, err
 	}
 	places := []place{{dirs.Root, slices.Concat(files.Items(hooks), customagent.AllItems(cfg), cli.WorktreeItems(cfg))}}
+	if root, err := coordinator.Find(dir); err == nil && real(root) == real(dir) {
+		items, err := coordinator.Items(root)
+		if err != nil {
+			return nil, err
+		}
+		places = with(places, root, items)
+	}
 	root, err := project.Find(dir)
 	if err != nil {
 		return places, nil //nolint:nilerr // nothing is governed here
@@ -104,11 +112,16 @@ func find(app *cli.App, dir string) ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if real(root) == real(dirs.Root) {
-		places[0].Items = append(places[0].Items, p.Items()...)
-		return places, nil
+	return with(places, root, p.Items()), nil
+}
+
+// with adds the items of a folder.
+func with(places []place, root string, items []trust.Item) []place {
+	if real(root) == real(places[0].Root) {
+		places[0].Items = append(places[0].Items, items...)
+		return places
 	}
-	return append(places, place{root, p.Items()}), nil
+	return append(places, place{root, items})
 }
 
 func real(path string) string {

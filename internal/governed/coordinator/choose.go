@@ -279,7 +279,7 @@ func completionGate(w *workspace, rec *record, all map[string]*repo) gate {
 }
 
 // request asks for the next gate, or says what has to happen before. A gate that needs no person passes.
-func (c *Coordinator) request(w *workspace, rec *record, all map[string]*repo, why []govern.MultiBlocker) (govern.MultiReport, error) {
+func (c *Coordinator) request(ctx context.Context, w *workspace, rec *record, all map[string]*repo, why []govern.MultiBlocker) (govern.MultiReport, error) {
 	g := nextGate(w, rec, all)
 	if !g.ready() {
 		rep := report(rec, govern.MultiWaiting)
@@ -294,6 +294,9 @@ func (c *Coordinator) request(w *workspace, rec *record, all map[string]*repo, w
 	}
 	if g.person {
 		return report(rec, govern.MultiGate), nil
+	}
+	if rep, err := c.beforeGate(ctx, w, rec, *rec.state.PendingGate); rep != nil || err != nil {
+		return orZero(rep), err
 	}
 	if err := rec.add(c.approval(rec.state, g, nil, "")); err != nil {
 		return govern.MultiReport{}, err

@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
+	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 )
 
 // maxConfig bounds agentxchain-multi.json in bytes.
@@ -101,7 +102,7 @@ func (k *checker) keys(data []byte) {
 	var top struct {
 		Project                            json.RawMessage
 		Repos, Workstreams, Routing, Gates protocol.Ordered[json.RawMessage]
-		Hooks                              protocol.Ordered[json.RawMessage]
+		Hooks                              json.RawMessage
 	}
 	if json.Unmarshal(data, &top) != nil {
 		return // reported already
@@ -120,8 +121,10 @@ func (k *checker) keys(data []byte) {
 	for id, raw := range top.Gates.All() {
 		known("gates."+id, raw, "requires_human_approval", "requires_repos")
 	}
-	if top.Hooks.Len() > 0 {
-		k.add("hooks_unsupported", "hooks", "hooks of the coordinator are not supported; hooks of the repositories' own agentxchain.json run as always")
+	if protocol.Is(top.Hooks) {
+		for _, p := range charter.Errors(charter.Hooks(top.Hooks, protocol.CoordinatorHookPhases())) {
+			k.add("hooks_invalid", p.Field, "%s", p.Message)
+		}
 	}
 }
 

@@ -50,7 +50,10 @@ func TestConfig(t *testing.T) {
 		{"entry workstream of another phase", `"ship":{}`, `"ship":{"entry_workstream":"core"}`, "routing_phase_mismatch", "routing.ship.entry_workstream"},
 		{"unknown gate", `"initiative_ship"`, `"other"`, "gate_unknown", "gates.other"},
 		{"repository of a gate", `"requires_repos":["web"]`, `"requires_repos":["docs"]`, "gate_requires_repo_unknown", "gates.initiative_ship.requires_repos"},
-		{"hooks", `"gates":`, `"hooks":{"before_gate":[]},"gates":`, "hooks_unsupported", "hooks"},
+		{"phase of a hook", `"gates":`, `"hooks":{"after_dispatch":[]},"gates":`, "hooks_invalid", "hooks.after_dispatch"},
+		{"hook", `"gates":`, `"hooks":{"before_gate":[{"name":"h","type":"process","timeout_ms":1000,"mode":"blocking"}]},"gates":`, "hooks_invalid", "hooks.before_gate[0].command"},
+		{"hook that is too late to object", `"gates":`, `"hooks":{"after_acceptance":[{"name":"h","type":"process","command":["true"],"timeout_ms":1000,"mode":"blocking"}]},"gates":`, "hooks_invalid", "hooks.after_acceptance[0].mode"},
+		{"hook of a wrong type", `"gates":`, `"hooks":[],"gates":`, "config_invalid", ""},
 		{"type", `"depends_on":["core"]`, `"depends_on":"core"`, "config_invalid", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

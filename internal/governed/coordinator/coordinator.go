@@ -16,12 +16,19 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	work "github.com/drawbar/drawbar/internal/governed/workspace"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 )
 
 // Options are the dependencies of a coordinator.
 type Options struct {
 	// Open returns the engine of the project at root.
 	Open func(root string) (govern.Engine, error)
+	// Trust refuses programs of the workspace at root that its user has not allowed; nil refuses all.
+	Trust func(root string, items []trust.Item) error
+	// Environ is the environment of hooks.
+	Environ []string
+	// Note receives lines for the person; nil discards them.
+	Note func(string)
 	// Now is the clock; nil is the machine's.
 	Now func() time.Time
 	// LockWait is how long a command waits for another one; 0 is 5 s.
@@ -50,6 +57,12 @@ func Open(root string, o Options) *Coordinator {
 	}
 	if o.Record == nil {
 		o.Record = readRecord
+	}
+	if o.Trust == nil {
+		o.Trust = trust.Refuse
+	}
+	if o.Note == nil {
+		o.Note = func(string) {}
 	}
 	o.LockWait = cmp.Or(o.LockWait, 5*time.Second)
 	return &Coordinator{root, o}
@@ -90,6 +103,11 @@ func (c *Coordinator) open(ctx context.Context, write bool) (w *workspace, rec *
 	if write {
 		if err := c.outside(w); err != nil {
 			return nil, nil, done, err
+		}
+		if items := w.items(); len(items) > 0 {
+			if err := c.o.Trust(w.root, items); err != nil {
+				return nil, nil, done, err
+			}
 		}
 		if done, err = c.lock(ctx); err != nil {
 			return nil, nil, func() {}, err
@@ -299,6 +317,9 @@ func (c *Coordinator) settle(ctx context.Context, w *workspace, rec *record, all
 	if err := rec.add(events...); err != nil {
 		return x, nil, err
 	}
+	if err := c.advise(ctx, w, rec, events); err != nil {
+		return x, nil, err
+	}
 	if err := rec.sweep(append(x.violating, x.working...)); err != nil {
 		return x, nil, err
 	}
@@ -423,6 +444,9 @@ func (c *Coordinator) ApproveGate(ctx context.Context, o govern.MultiApproveOpti
 		rep.Blockers = g.blockers
 		return rep, nil
 	}
+	if rep, err := c.beforeGate(ctx, w, rec, *s.PendingGate); rep != nil || err != nil {
+		return orZero(rep), err
+	}
 	if err := rec.add(c.approval(s, g, c.person(ctx, w, o.By), o.Comment)); err != nil {
 		return govern.MultiReport{}, err
 	}
@@ -493,8 +517,13 @@ func (c *Coordinator) Step(ctx context.Context, o govern.MultiStepOptions) (gove
 	}
 	pick, why := c.choose(ctx, w, rec, all)
 	if pick == nil {
-		rep, err := c.request(w, rec, all, why)
+		rep, err := c.request(ctx, w, rec, all, why)
 		return with(rep), err
+	}
+	if pick.turn == "" {
+		if rep, err := c.beforeAssignment(ctx, w, rec, pick); rep != nil || err != nil {
+			return with(orZero(rep)), err
+		}
 	}
 	rep, err := c.turn(ctx, w, rec, all, pick, o, unlock)
 	return with(rep), err

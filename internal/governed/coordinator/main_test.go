@@ -194,7 +194,7 @@ func (w *world) engine(root string) (govern.Engine, error) {
 }
 
 func (w *world) open() *Coordinator {
-	return Open(w.root, Options{Open: w.engine, Crash: w.crash, LockWait: 20 * time.Second})
+	return Open(w.root, Options{Open: w.engine, Crash: w.crash, LockWait: 20 * time.Second, Environ: os.Environ(), Trust: func(string, []trust.Item) error { return nil }})
 }
 
 func (w *world) init() govern.MultiStatus {

@@ -109,11 +109,7 @@ func (e *Local) trusted(items []trust.Item) error {
 	if e.o.Trust != nil {
 		return e.o.Trust(e.root, items)
 	}
-	pending := make([]trust.Change, len(items))
-	for i, item := range items {
-		pending[i].Item = item
-	}
-	return trust.Refusal(e.root, pending)
+	return trust.Refuse(e.root, items)
 }
 
 // mayStart refuses a project that is not entirely trusted, before the record is touched. Trust is checked again when a

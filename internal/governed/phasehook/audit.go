@@ -1,6 +1,7 @@
 package phasehook
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +13,7 @@ import (
 // audit writes an audit line and adds it to the outcome.
 func (r *Runner) audit(out *Outcome, e AuditEntry) error {
 	out.Entries = append(out.Entries, e)
-	return AppendLine(r.Root, protocol.HookAuditFile, e)
+	return AppendLine(r.Root, cmp.Or(r.Audit, protocol.HookAuditFile), e)
 }
 
 // annotate writes the hook's annotations, if any.
@@ -25,7 +26,7 @@ func (r *Runner) annotate(out *Outcome, e AuditEntry) error {
 	if e.HookPhase != protocol.HookAfterAcceptance {
 		return nil // the file contains annotations of accepted turns; the audit contains all
 	}
-	return AppendLine(r.Root, protocol.AnnotationsFile, a)
+	return AppendLine(r.Root, cmp.Or(r.Notes, protocol.AnnotationsFile), a)
 }
 
 // AppendLine appends one JSON line to a file of the project at root, after a newline if the last line was cut off.

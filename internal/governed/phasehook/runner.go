@@ -23,6 +23,8 @@ type Runner struct {
 	Now     func() time.Time
 	Start   process.Runner    // nil is process.Launch
 	HTTP    http.RoundTripper // nil is the default transport
+	// Audit and Notes are the files of audit lines and of annotations on accepted turns, relative to the root; empty for those of a project.
+	Audit, Notes string
 	// Out receives lines for the person: warnings of hooks; nil discards them.
 	Out func(string)
 }

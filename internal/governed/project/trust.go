@@ -28,11 +28,7 @@ func (p *Project) Items() []trust.Item {
 			items = append(items, p.runtimeItem(id, rt))
 		}
 	}
-	for phase, hooks := range p.Config.Hooks.All() {
-		for _, h := range hooks {
-			items = append(items, p.item(configfile.Path{"hooks", phase, h.Name}, p.Root, describe(h, "hook", h.Command, h.URL), named(h.Command, h.Env)...))
-		}
-	}
+	items = append(items, HookItems(p.Root, protocol.ConfigFile, p.Config.Hooks)...)
 	if p.Config.Gates != nil {
 		for id, g := range p.Config.Gates.All() {
 			for i, a := range g.GateActions {
@@ -53,6 +49,17 @@ func (p *Project) Items() []trust.Item {
 	for _, policy := range p.Config.Policies {
 		if policy.Rule == governance.RuleReproducible {
 			items = append(items, p.item(configfile.Path{"policies", policy.ID}, p.Root, "runs again the commands that a turn gives as its evidence"))
+		}
+	}
+	return items
+}
+
+// HookItems are the hooks of a configuration file at root.
+func HookItems(root, file string, all protocol.Ordered[[]protocol.Hook]) (items []trust.Item) {
+	for phase, hooks := range all.All() {
+		for _, h := range hooks {
+			place := configfile.Path{"hooks", phase, h.Name}
+			items = append(items, trust.New(root, root, file, place.String(), describe(h, "hook", h.Command, h.URL), named(h.Command, h.Env)...))
 		}
 	}
 	return items

@@ -102,6 +102,15 @@ func (s Store) Check(root string, items []Item) error {
 	return Refusal(root, pending)
 }
 
+// Refuse is the answer to items where nobody can be asked and nothing is trusted.
+func Refuse(root string, items []Item) error {
+	pending := make([]Change, len(items))
+	for i, item := range items {
+		pending[i].Item = item
+	}
+	return Refusal(root, pending)
+}
+
 // Refusal returns the error about untrusted items.
 func Refusal(root string, pending []Change) error {
 	first := pending[0]

@@ -52,6 +52,9 @@ func use[T any](app *cli.App, cmd *cobra.Command, trust bool, fn func(context.Co
 		if err != nil {
 			return r, err
 		}
+		if err := view.TrustCoordinator(cmd.Context(), app, st.Root, yes); err != nil {
+			return r, err
+		}
 		for _, repo := range st.Repos {
 			if err := view.TrustAt(cmd.Context(), app, repo.Root, yes); err != nil {
 				return r, err

@@ -17,6 +17,7 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/notify"
+	"github.com/drawbar/drawbar/internal/governed/coordinator"
 	"github.com/drawbar/drawbar/internal/governed/project"
 )
 
@@ -70,6 +71,22 @@ func TrustAt(ctx context.Context, app *cli.App, root string, yes bool) error {
 		return err
 	}
 	return app.Trust(ctx, p.Root, p.Items(), yes)
+}
+
+// TrustCoordinator is Trust for the hooks of the workspace at root.
+func TrustCoordinator(ctx context.Context, app *cli.App, root string, yes bool) error {
+	items, err := coordinator.Items(root)
+	if err != nil || len(items) == 0 {
+		return err
+	}
+	dirs, err := app.Dirs(root)
+	if err != nil {
+		return err
+	}
+	if err := dirs.Own(root, protocol.CoordinatorConfigFile); err != nil {
+		return err
+	}
+	return app.Trust(ctx, root, items, yes)
 }
 
 // Engine opens the project for a command. With verbose, agents' output is shown on standard error. Call done when the

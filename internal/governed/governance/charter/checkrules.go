@@ -1,6 +1,7 @@
 package charter
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,25 @@ import (
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/shape"
 )
+
+// Hooks checks the hooks of another configuration, a JSON object with lists of hooks by phase. Problems have no positions.
+func Hooks(data []byte, phases []string) []Problem {
+	text, err := protocol.Marshal(map[string]json.RawMessage{"hooks": data})
+	if err != nil {
+		return []Problem{{Severity: SeverityError, Type: SyntaxInvalid, Field: "hooks", Message: err.Error()}}
+	}
+	root, fault := parse(text)
+	if fault != nil {
+		return []Problem{*fault}
+	}
+	k := &checker{doc: root, c: &protocol.Config{}}
+	node := object("", key("hooks", hooksNode(phases)))
+	k.shape(&node, root, "")
+	if err := json.Unmarshal(text, k.c); err == nil { // otherwise its shape is reported
+		k.hooks()
+	}
+	return k.list
+}
 
 func (k *checker) hooks() {
 	for phase, list := range k.c.Hooks.All() {

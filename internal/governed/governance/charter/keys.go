@@ -46,7 +46,7 @@ func newTable() *shape.Node {
 		key("runtimes", table("how roles are performed, by runtime id", "", runtimeNode())),
 		key("routing", table("phases, in this order (absent: planning, implementation, qa)", phasePattern, phaseNode())),
 		key("gates", table("conditions for the end of a phase, by gate id", "", gateNode())),
-		key("hooks", hooksNode()),
+		key("hooks", hooksNode(protocol.HookPhases())),
 		key("notifications", notificationsNode()),
 		key("schedules", table("runs that start by themselves while drawbar govern schedule daemon runs", rolePattern, scheduleNode())),
 		key("budget", budgetNode().OrNull()),
@@ -127,7 +127,7 @@ func gateNode() shape.Node {
 	)
 }
 
-func hooksNode() shape.Node {
+func hooksNode(phases []string) shape.Node {
 	hook := object("a program or URL that is called in this phase",
 		must("name", named("name, unique in its phase", rolePattern)),
 		must("type", one("kind of hook", "process", "http")),
@@ -140,7 +140,7 @@ func hooksNode() shape.Node {
 		key("env", texts("process: environment variables; http: values for headers")),
 	)
 	n := closed("hooks, by phase of a turn")
-	for _, phase := range protocol.HookPhases() {
+	for _, phase := range phases {
 		n.Keys = append(n.Keys, key(phase, shape.Node{Kind: shape.List, Doc: "up to eight hooks", MaxItems: 8, Of: new(hook)}))
 	}
 	return n
