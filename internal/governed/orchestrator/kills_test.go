@@ -95,12 +95,20 @@ func TestRandomKills(t *testing.T) {
 	same(t, alice, bob)
 }
 
-// settle syncs, and does what the error says: a process that was killed while it merged a worktree has left files that another clone's turn has, too.
-func (p *world) settle() error {
-	_, err := p.shared().Sync(p.t.Context(), govern.SyncOptions{})
-	if err != nil && strings.HasSuffix(hint(err), "git stash -u") {
-		p.git("stash", "-u", "-q")
-		_, err = p.shared().Sync(p.t.Context(), govern.SyncOptions{})
+// settle syncs, and does what the error says: a process that was killed while it merged a worktree has left files that another clone's turn has,
+// too, and a push of a killed process may arrive when its clone has settled already.
+func (p *world) settle() (err error) {
+	var o govern.SyncOptions
+	for range 4 {
+		_, err = p.shared().Sync(p.t.Context(), o)
+		switch what := hint(err); {
+		case strings.Contains(what, "--take-over"):
+			o.TakeOver = true
+		case strings.HasSuffix(what, "git stash -u"):
+			p.git("stash", "-u", "-q")
+		default:
+			return err
+		}
 	}
 	return err
 }
