@@ -22,6 +22,7 @@ import (
 	_ "github.com/drawbar/drawbar/adapter/opencode"  // registers opencode
 	_ "github.com/drawbar/drawbar/adapter/pi"        // registers pi
 	_ "github.com/drawbar/drawbar/adapter/qwen"      // registers qwen
+	_ "github.com/drawbar/drawbar/adapter/script"    // registers script
 
 	_ "github.com/drawbar/drawbar/adapter/kit/declarative/agents" // registers the agents that are described by data
 )

@@ -21,6 +21,8 @@ var mayName = map[string]string{
 	"internal/governed/governance/charter/":    "providers of models, as the protocol names them",
 	"internal/governed/chatapi/":               "providers of models, as the protocol names them",
 	"execution/model.go":                       "prefixes of models' ids",
+	"adapter/script/adapter.go":                "the file of conventions in the contract of adapter scripts",
+	"internal/cli/roadmap/plan/packet.go":      "the places of the contract of adapter scripts",
 	"internal/cli/conform/stand.go":            "variables that many programs read",
 	"adapter/acp/":                             "programs that speak the protocol, and members of their answers",
 }
@@ -36,7 +38,7 @@ func TestAgentsAreNamedInTheirRooms(t *testing.T) {
 	for _, p := range packages {
 		if p.Path == "adapter/all" {
 			for _, imp := range p.Imports {
-				if name := path.Base(imp); name != "acp" && name != "command" && name != "agents" { // a protocol, and words
+				if name := path.Base(imp); name != "acp" && name != "command" && name != "script" && name != "agents" { // a protocol, and words
 					agents = append(agents, name)
 				}
 			}

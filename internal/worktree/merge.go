@@ -179,3 +179,14 @@ func changes(ctx context.Context, dir, untracked string) (files []string, err er
 	}
 	return files, nil
 }
+
+// Since returns the files in which the head differs from a commit.
+func (t *Target) Since(ctx context.Context, commit string) ([]Change, error) {
+	return Work{Repository: t.Top, Base: commit, Commit: t.Head}.Changes(ctx)
+}
+
+// Contains reports whether a commit is part of the head's history.
+func (t *Target) Contains(ctx context.Context, commit string) bool {
+	_, err := git(ctx, t.Top, "merge-base", "--is-ancestor", commit, t.Head)
+	return err == nil
+}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +28,7 @@ type Launch struct {
 type privateFile struct {
 	path    string
 	content []byte
-	runs    bool // executable
+	mode    fs.FileMode
 }
 
 // File adds a private file of the run, readable by this user only, and returns its absolute path. It is written
@@ -36,7 +37,21 @@ type privateFile struct {
 // starts. The content must not change until then. A second file of the same name replaces the first.
 func (l *Launch) File(name string, content []byte) string {
 	path := l.path(name)
-	l.files = append(l.files, privateFile{path: path, content: content})
+	l.files = append(l.files, privateFile{path: path, content: content, mode: 0o600})
+	return path
+}
+
+// Copy is File for a file that the program may only read.
+func (l *Launch) Copy(name string, content []byte) string {
+	path := l.File(name, content)
+	l.files[len(l.files)-1].mode = 0o400
+	return path
+}
+
+// Folder adds an empty private folder for files that the program writes.
+func (l *Launch) Folder(name string) string {
+	path := l.File(name, nil)
+	l.files[len(l.files)-1].mode = fs.ModeDir
 	return path
 }
 
@@ -147,14 +162,17 @@ func (l *Launch) write() error {
 		return fmt.Errorf("create the private directory of the run: %w", err)
 	}
 	for _, f := range l.files {
-		if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+		dir := filepath.Dir(f.path)
+		if f.mode.IsDir() {
+			dir = f.path
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("create the private directory of the run: %w", err)
 		}
-		mode := os.FileMode(0o600)
-		if f.runs {
-			mode = 0o700
+		if f.mode.IsDir() {
+			continue
 		}
-		if err := os.WriteFile(f.path, f.content, mode); err != nil {
+		if err := os.WriteFile(f.path, f.content, f.mode); err != nil {
 			return fmt.Errorf("write a private file of the run: %w", err)
 		}
 	}

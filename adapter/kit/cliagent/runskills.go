@@ -57,7 +57,7 @@ func (l *Launch) Skills(dir string) error {
 				return refuse("cannot be read: %v", err)
 			}
 			l.File(path.Join(dir, name, at), content)
-			l.files[len(l.files)-1].runs = info.Mode()&0o100 != 0
+			l.files[len(l.files)-1].mode |= info.Mode() & 0o100
 			return nil
 		})
 		if err != nil {

@@ -181,3 +181,24 @@ func Named(root, dir, word string) string {
 	}
 	return filepath.ToSlash(rel)
 }
+
+// Above returns the nearest folder, from dir upwards, that has something of that name: absolute, and empty if there is none.
+func Above(dir, name string) (string, error) {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for {
+		_, err := os.Lstat(filepath.Join(at, name))
+		switch up := filepath.Dir(at); {
+		case err == nil:
+			return at, nil
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
+			return "", err
+		case up == at:
+			return "", nil
+		default:
+			at = up
+		}
+	}
+}

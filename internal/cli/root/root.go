@@ -44,7 +44,9 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/plugins"
 	"github.com/drawbar/drawbar/internal/cli/profiles"
 	"github.com/drawbar/drawbar/internal/cli/ps"
+	"github.com/drawbar/drawbar/internal/cli/roadmap"
 	"github.com/drawbar/drawbar/internal/cli/run"
+	"github.com/drawbar/drawbar/internal/cli/script"
 	"github.com/drawbar/drawbar/internal/cli/sessions"
 	"github.com/drawbar/drawbar/internal/cli/skills"
 	"github.com/drawbar/drawbar/internal/cli/steer"
@@ -125,7 +127,9 @@ var entries = []entry{
 	{name: "worktrees", group: "run", short: "List and remove the git worktrees of runs; to have their work: adopt, merge", make: worktrees.New},
 	{name: "adopt", group: "run", make: adopt.New},
 	{name: "merge", group: "run", make: adopt.Merge},
-	{name: "govern", alias: "gov", group: "govern", short: "Govern agents in a repository: phases, gates, approvals and a record", make: govern.New},
+	{name: "govern", alias: "gov", group: "govern", short: "Govern agents in a repository: phases, gates, approvals and a record; tasks of a ROADMAP.md: roadmap", make: govern.New},
+	{name: "roadmap", group: "govern", make: roadmap.New},
+	{name: "script", group: "govern", make: script.New},
 	{name: "trust", group: "govern", short: "Show what a project would run on this machine, and trust it", make: trust.New},
 	{name: "agents", group: "agents", short: "List agents, show their capabilities, install and remove them", make: agents.New},
 	{name: "auth", group: "agents", short: "Check logins, show how to log in, and log in", make: auth.New},

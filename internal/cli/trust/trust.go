@@ -13,6 +13,7 @@ import (
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/roadmap/plan"
 	"github.com/drawbar/drawbar/internal/governed/coordinator"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/drawbar/drawbar/internal/settings/customagent"
@@ -97,6 +98,7 @@ func find(app *cli.App, dir string) ([]place, error) {
 		return nil, err
 	}
 	places := []place{{dirs.Root, slices.Concat(files.Items(hooks), customagent.AllItems(cfg), cli.WorktreeItems(cfg))}}
+	places = with(places, dirs.Root, plan.Items(dir))
 	if root, err := coordinator.Find(dir); err == nil && real(root) == real(dir) {
 		items, err := coordinator.Items(root)
 		if err != nil {

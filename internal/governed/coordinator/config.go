@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/lazy"
+	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governed/governance/charter"
 )
 
@@ -322,19 +323,15 @@ type workspace struct {
 
 // Find returns the workspace of a folder: the nearest one upwards with agentxchain-multi.json.
 func Find(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
+	root, err := repofile.Above(dir, protocol.CoordinatorConfigFile)
+	switch {
+	case err != nil:
 		return "", execution.Errorf(execution.CodeConfig, "find %s: %w", protocol.CoordinatorConfigFile, err)
+	case root == "":
+		return "", execution.Errorf(execution.CodeConfig, "%s and the folders above have no %s", dir, protocol.CoordinatorConfigFile).
+			WithHint("write one; an example: drawbar govern multi --help")
 	}
-	for at := abs; ; at = filepath.Dir(at) {
-		if info, err := os.Stat(filepath.Join(at, protocol.CoordinatorConfigFile)); err == nil && info.Mode().IsRegular() {
-			return at, nil
-		}
-		if at == filepath.Dir(at) {
-			return "", execution.Errorf(execution.CodeConfig, "%s and the folders above have no %s", abs, protocol.CoordinatorConfigFile).
-				WithHint("write one; an example: drawbar govern multi --help")
-		}
-	}
+	return root, nil
 }
 
 // load reads the configuration and looks for the repositories.

@@ -76,25 +76,14 @@ func (e *InvalidError) refusal() error {
 
 // Find returns the folder of the nearest agentxchain.json, from dir upwards.
 func Find(dir string) (root string, err error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
+	root, err = repofile.Above(dir, protocol.ConfigFile)
+	switch {
+	case err != nil:
 		return "", execution.Errorf(execution.CodeConfig, "find a project from %s: %w", dir, err)
+	case root == "":
+		return "", execution.Errorf(execution.CodeConfig, "there is no %s in %s or above it", protocol.ConfigFile, dir).WithHint("drawbar govern init")
 	}
-	for at := abs; ; {
-		_, err := os.Lstat(filepath.Join(at, protocol.ConfigFile))
-		if err == nil {
-			return at, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-			return "", execution.Errorf(execution.CodeConfig, "find a project from %s: %w", abs, err)
-		}
-		up := filepath.Dir(at)
-		if up == at {
-			return "", execution.Errorf(execution.CodeConfig, "there is no %s in %s or above it", protocol.ConfigFile, abs).
-				WithHint("drawbar govern init")
-		}
-		at = up
-	}
+	return root, nil
 }
 
 // loaded is the last project that Load returned: a command loads its own several times.

@@ -1,0 +1,5 @@
+package plan
+
+import "io/fs"
+
+func executable(fs.FileInfo) bool { return true }
