@@ -87,6 +87,9 @@ func TestRandomKills(t *testing.T) {
 	}
 	t.Logf("%d of %d were killed, %d turns are accepted", killed, kills, len(known))
 	for _, p := range []*world{alice, bob} {
+		if err := p.settle(); err != nil {
+			t.Errorf("seed %d: sync at the end: %v (%s)", seed, err, hint(err))
+		}
 		if r, err := p.shared().Run(t.Context(), govern.RunOptions{MaxTurns: 3}); err != nil || r.Stop != govern.StopMaxTurns {
 			t.Errorf("seed %d: at the end: %s %v (%s)", seed, r.Stop, err, hint(err))
 		}
