@@ -496,6 +496,15 @@ func (r *Removed) dropBranch(ctx context.Context) error {
 	return err
 }
 
+// DropBranch removes the branch of a worktree that was removed although only it has its commits: what they did is elsewhere.
+func (r Removed) DropBranch(ctx context.Context) error {
+	if !r.KeptBranch {
+		return nil
+	}
+	_, err := git(ctx, r.Repository, "update-ref", "-d", "refs/heads/"+r.Branch)
+	return err
+}
+
 // Collect removes the worktrees with which nothing is lost, and empties the trash of what is older than two weeks. dry only says which.
 func (m Manager) Collect(ctx context.Context, dry bool) (removed []Removed, kept []Tree, faults []error) {
 	list, faults := m.List(ctx)

@@ -18,9 +18,10 @@ import (
 
 // entry is what is remembered of a task, so that a run that was killed can be taken up.
 type entry struct {
-	Failed  int    `json:"failed,omitempty"`  // attempts
-	Running bool   `json:"running,omitempty"` // its marker is ours
-	Commit  string `json:"commit,omitempty"`  // that is about to be the branch's
+	Failed   int    `json:"failed,omitempty"`   // attempts
+	Running  bool   `json:"running,omitempty"`  // its marker is ours
+	Worktree string `json:"worktree,omitempty"` // path
+	Commit   string `json:"commit,omitempty"`   // that is about to be the branch's
 }
 
 // journal is the state of a project's roadmap. Close ends the lease that keeps other runs away.

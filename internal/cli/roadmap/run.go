@@ -232,6 +232,11 @@ func (x *runner) prepare(ctx context.Context, r *plan.Roadmap, ids []string) err
 			state, next = plan.Review, entry{}
 		}
 		x.app.Notef("%s: the command that ran it is gone; it is %s again", id, state)
+		if tree, err := x.worktrees.Find(ctx, e.Worktree); err == nil && e.Worktree != "" {
+			if _, err := x.worktrees.Remove(ctx, tree, true); err != nil {
+				x.app.Warnf("%v", err)
+			}
+		}
 		if err := x.move(*t, plan.Progress, state); err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/roadmap/plan"
 	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/drawbar/drawbar/internal/settings/trust"
 	"github.com/drawbar/drawbar/internal/worktree"
 	"github.com/drawbar/drawbar/transport/process"
 )
@@ -44,6 +45,8 @@ type Result struct {
 	Cost       *execution.Cost `json:"cost,omitempty"`   // of all attempts
 	DurationMs int64           `json:"durationMs"`
 	Output     string          `json:"output"` // the directory of its report
+
+	untrusted bool // its adapter changed since its user trusted it
 }
 
 // runner runs tasks of a roadmap.
@@ -114,6 +117,8 @@ func (x *runner) task(ctx context.Context, t plan.Task) Result {
 		case r.Reason == "":
 		case ctx.Err() != nil:
 			to, e.Failed, r.Reason = plan.Todo, failed, "interrupted"
+		case r.untrusted: // which says nothing of the task
+			to, e.Failed = plan.Todo, failed
 		default:
 			if failed++; failed < attempts {
 				x.app.Notef("%s: %s; it is tried once more", t.ID, cli.OneLine(r.Reason, 300))
@@ -159,7 +164,7 @@ func (x *runner) attempt(ctx context.Context, t plan.Task, n int, lane *cli.Lane
 		b, err = x.backend(ctx, t)
 	}
 	if err != nil {
-		r.Reason = err.Error()
+		r.Reason, r.untrusted = err.Error(), execution.CodeOf(err) == execution.CodeUntrusted
 		return r
 	}
 	r.Adapter, r.Agent = b.adapter, b.agent
@@ -169,14 +174,26 @@ func (x *runner) attempt(ctx context.Context, t plan.Task, n int, lane *cli.Lane
 		r.Reason = err.Error()
 		return r
 	}
+	x.mu.Lock()
+	e := x.journal.tasks[t.ID]
+	e.Worktree = tree.Path
+	err = x.journal.put(t.ID, e)
+	x.mu.Unlock()
 	defer func() {
 		release()
 		ctx := context.WithoutCancel(ctx)
-		if _, err := x.worktrees.Remove(ctx, tree, true); err != nil {
+		gone, err := x.worktrees.Remove(ctx, tree, true)
+		if err == nil && r.Commit != "" {
+			err = gone.DropBranch(ctx)
+		}
+		if err != nil {
 			x.app.Warnf("%v", err)
 		}
 	}()
-	text, err := x.carry(ctx, t, b, where, in, out, lane, &r)
+	text := ""
+	if err == nil {
+		text, err = x.carry(ctx, t, b, where, in, out, lane, &r)
+	}
 	var work worktree.Work
 	if err == nil {
 		work, err = x.judge(ctx, t, tree, out, lane, &r)
@@ -197,7 +214,7 @@ func (x *runner) attempt(ctx context.Context, t plan.Task, n int, lane *cli.Lane
 func (x *runner) backend(ctx context.Context, t plan.Task) (backend, error) {
 	name := x.settings.Adapter(t)
 	b, err := x.available(ctx, name)
-	if err == nil || name == plan.Fallback || !x.settings.Fallbacks() {
+	if err == nil || name == plan.Fallback || !x.settings.Fallbacks() || execution.CodeOf(err) == execution.CodeUntrusted {
 		return b, err
 	}
 	x.app.Notef("%s: the adapter %s is not available (%s); %s runs it instead", t.ID, name, cli.OneLine(err.Error(), 200), plan.Fallback)
@@ -225,7 +242,7 @@ func (x *runner) available(ctx context.Context, name string) (b backend, err err
 	b.agent = script.Name
 	store, err := x.app.TrustStore()
 	if err == nil {
-		err = store.Check(x.root, plan.Items(x.root)) // they may have changed since
+		err = store.Check(x.root, []trust.Item{plan.Item(x.root, b.script)}) // it may have changed since
 	}
 	if err != nil {
 		return b, err

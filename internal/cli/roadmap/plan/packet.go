@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/script"
@@ -103,14 +104,16 @@ func Items(root string) (items []trust.Item) {
 	return items
 }
 
-// Item is one script. What its text names of the project counts too.
+// Item is one script. What its text names of the project counts too, but for the roadmap, which changes with each task.
 func Item(root, path string) trust.Item {
 	text, err := repofile.Own(path, maxFile)
 	runs := "adapter script " + filepath.Base(path)
 	if err != nil {
 		runs += ", which cannot be read: " + err.Error()
 	}
-	return trust.New(root, root, AdaptersDir+"/"+filepath.Base(path), "adapters."+strings.TrimSuffix(filepath.Base(path), ".sh"), runs, path, string(text))
+	item := trust.New(root, root, AdaptersDir+"/"+filepath.Base(path), "adapters."+strings.TrimSuffix(filepath.Base(path), ".sh"), runs, path, string(text))
+	item.Files = slices.DeleteFunc(item.Files, func(f trust.File) bool { return f.Path == File })
+	return item
 }
 
 // designs are the places of the design, in the order in which they are tried; %s is the feature.
