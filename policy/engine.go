@@ -158,7 +158,9 @@ func (e *Engine) Add(rules ...Rule) error {
 		}
 		all = append(all, r)
 	}
-	slices.SortStableFunc(all, func(a, b Rule) int { return cmp.Compare(cmp.Or(a.Priority, usualPriority), cmp.Or(b.Priority, usualPriority)) })
+	slices.SortStableFunc(all, func(a, b Rule) int {
+		return cmp.Compare(cmp.Or(a.Priority, usualPriority), cmp.Or(b.Priority, usualPriority))
+	})
 	e.rules = all
 	return nil
 }

@@ -117,7 +117,7 @@ func (a *Assembly) instruct() {
 	add(&a.System, Segment{ID: "identity", Source: "identity", Text: in.Identity.SystemPrompt, Priority: High})
 	add(&a.Developer, Segment{ID: "identity", Source: "identity", Text: in.Identity.DeveloperPrompt, Priority: High})
 	for _, o := range in.Shaping.Overlays {
-		add(&a.Developer, Segment{o.ID, o.Source, o.Text, o.Priority})
+		add(&a.Developer, o)
 	}
 	if mode := strings.TrimSpace(in.Shaping.Mode); mode != "" {
 		add(&a.Developer, Segment{ID: "mode", Source: "shaping", Text: "Mode: " + mode})

@@ -47,7 +47,7 @@ type Traits struct {
 // Shaping is how this turn differs from others.
 type Shaping struct {
 	Mode       string // such as review; becomes a line of the developer prompt
-	Overlays   []Overlay
+	Overlays   []Segment // instructions for this turn
 	Expression Expression // its values replace those of the traits
 }
 
@@ -70,12 +70,6 @@ func (p Priority) rank() int {
 		return 2
 	}
 	return 1
-}
-
-// Overlay is an instruction for this turn.
-type Overlay struct {
-	ID, Source, Text string
-	Priority         Priority
 }
 
 // Session is the conversation that the turn belongs to.

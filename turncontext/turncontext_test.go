@@ -52,7 +52,7 @@ func TestInputErrors(t *testing.T) {
 		"guardrails[0].rule":          func(in *Input) { in.Guardrails = []Guardrail{{ID: "g"}} },
 		"guardrails[0].priority":      func(in *Input) { in.Guardrails = []Guardrail{{ID: "g", Rule: "x", Priority: "top"}} },
 		"shaping.overlays[0].priority": func(in *Input) {
-			in.Shaping.Overlays = []Overlay{{ID: "o", Text: "x", Priority: "top"}}
+			in.Shaping.Overlays = []Segment{{ID: "o", Text: "x", Priority: "top"}}
 		},
 	} {
 		in := plain()
@@ -70,7 +70,7 @@ func TestInstructions(t *testing.T) {
 	t.Parallel()
 	in := plain()
 	in.Identity.DeveloperPrompt = "Be exact."
-	in.Shaping = Shaping{Mode: "review", Overlays: []Overlay{{ID: "1", Text: "low", Priority: Low}, {ID: "2", Text: "first"}, {ID: "3", Text: "second"}, {ID: "4", Text: "top", Priority: High}, {ID: "5", Text: " "}}}
+	in.Shaping = Shaping{Mode: "review", Overlays: []Segment{{ID: "1", Text: "low", Priority: Low}, {ID: "2", Text: "first"}, {ID: "3", Text: "second"}, {ID: "4", Text: "top", Priority: High}, {ID: "5", Text: " "}}}
 	in.Guardrails = []Guardrail{{ID: "g1", Rule: "rule"}, {ID: "g2", Rule: "high rule", Priority: High}}
 	a := assemble(t, in)
 	got := texts(a.Developer)
