@@ -46,8 +46,8 @@ type Traits struct {
 
 // Shaping is how this turn differs from others.
 type Shaping struct {
-	Mode       string // such as review; becomes a line of the developer prompt
-	Overlays   []Segment // instructions for this turn
+	Mode       string     // such as review; becomes a line of the developer prompt
+	Overlays   []Segment  // instructions for this turn
 	Expression Expression // its values replace those of the traits
 }
 
