@@ -148,7 +148,7 @@ func (rt *Runtime) waitFor(res execution.Result, correlation string) (w WaitFor,
 		case at != "":
 			w = WaitFor{Kind: ScheduledWake, WakeUpID: "wake_" + rand.Text()}
 			if w.WakeAt, err = time.Parse(time.RFC3339, at); err != nil {
-				return w, fmt.Errorf("%w: %s %q is no time", ErrInvalid, keyWakeAt, at)
+				return w, fmt.Errorf("%w: %s %q is not a valid time", ErrInvalid, keyWakeAt, at)
 			}
 			return w, nil
 		case scheduled:

@@ -16,7 +16,7 @@ import (
 
 // Errors of stores and runtimes, for errors.Is.
 var (
-	ErrNotFound = errors.New("there is no such continuation")
+	ErrNotFound = errors.New("unknown continuation")
 	ErrConflict = errors.New("the continuation was changed meanwhile")
 )
 

@@ -221,7 +221,7 @@ func (e *Engine) classify(ctx context.Context, a Action) (Risk, error) {
 		return "", fmt.Errorf("%w: %w", ErrClassification, err)
 	}
 	if !slices.Contains([]Risk{Low, Medium, High, Critical}, risk) {
-		return "", fmt.Errorf("%w: %q is no risk", ErrClassification, risk)
+		return "", fmt.Errorf("%w: %q is not a risk", ErrClassification, risk)
 	}
 	return risk, nil
 }
@@ -238,7 +238,7 @@ func (e *Engine) decide(ctx context.Context, a Action, risk Risk) (Decision, err
 		case d == nil:
 			continue
 		case !slices.Contains([]Verdict{Allow, Deny, RequireApproval, Escalate}, d.Verdict):
-			return Decision{}, fmt.Errorf("rule %q: %w: %q is no verdict", r.ID, ErrRule, d.Verdict)
+			return Decision{}, fmt.Errorf("rule %q: %w: %q is not a verdict", r.ID, ErrRule, d.Verdict)
 		}
 		out := *d
 		out.RuleID, out.Risk = r.ID, risk

@@ -111,9 +111,9 @@ func (s Scope) Faults() (faults []string) {
 	for _, d := range s {
 		switch {
 		case !filepath.IsLocal(filepath.FromSlash(strings.TrimSuffix(d.Path, "/"))) || strings.Contains(d.Path, `\`):
-			faults = append(faults, fmt.Sprintf("%q is no path below the project", d.Path))
+			faults = append(faults, fmt.Sprintf("%q is not a path inside the project", d.Path))
 		case !doublestar.ValidatePattern(d.Path):
-			faults = append(faults, fmt.Sprintf("%q is no valid pattern", d.Path))
+			faults = append(faults, fmt.Sprintf("%q is not a valid pattern", d.Path))
 		}
 	}
 	return faults

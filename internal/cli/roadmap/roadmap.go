@@ -124,8 +124,8 @@ func check(app *cli.App) *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
 		Use: "check", Short: "List every fault of the file: markers, ids, dependencies, annotations, declared files",
-		Long: "List every fault of the file: unknown markers, duplicate ids, dependencies that are missing, circular or not done, annotations\n" +
-			"that name nothing, declared files outside of the project, and adapter scripts that cannot run. Exits with 1 if there is one.",
+		Long: "List every fault of the file: unknown markers, duplicate ids, dependencies that are missing, circular or not done, invalid\n" +
+			"annotations, declared files outside the project, and adapter scripts that cannot run. Exits with 1 if there is one.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			dir, r, s, err := read(app, cwd)

@@ -67,7 +67,7 @@ func (t *transaction) preCommit(ctx context.Context, root string, files []string
 		return false, "", execution.Errorf(execution.CodeInterrupted, "run git's pre-commit hook: %w", ctx.Err())
 	}
 	if r.fault != "" {
-		refused = fmt.Sprintf("git's pre-commit hook does not let these files be committed (%s): %s", r.fault, r.tail)
+		refused = fmt.Sprintf("git's pre-commit hook failed (%s): %s", r.fault, r.tail)
 	}
 	return changed, refused, err
 }

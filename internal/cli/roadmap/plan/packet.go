@@ -56,7 +56,7 @@ func ReadSettings(root string) (s Settings, err error) {
 		s = *file.ProjectOS
 	}
 	if d := s.Adapters.Default; d != "" && !name().MatchString(d) {
-		return s, execution.Errorf(execution.CodeConfig, "%s: project_os.adapters.default: %q is no valid name", SettingsFile, d).WithHint("lower-case letters, digits and -")
+		return s, execution.Errorf(execution.CodeConfig, "%s: project_os.adapters.default: %q is not a valid name", SettingsFile, d).WithHint("lower-case letters, digits and -")
 	}
 	if s.Parallel.Most < 0 || s.Parallel.Most > 64 {
 		return s, execution.Errorf(execution.CodeConfig, "%s: project_os.parallel.max_concurrent_agents: %d is out of range", SettingsFile, s.Parallel.Most).WithHint("1 to 64")

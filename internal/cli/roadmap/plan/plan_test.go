@@ -69,16 +69,16 @@ func TestCheck(t *testing.T) {
 		"- [X] a #T1":              "the marker [X] is unknown",
 		"- [✓] a #T1":              "the marker [✓] is unknown",
 		"- [] a #T1":               "the marker [] is unknown",
-		"- [ ] a (depends: #T2) #T1 (agent: codex)":                         "depends on T2, which is no task",
+		"- [ ] a (depends: #T2) #T1 (agent: codex)":                         "depends on T2, which does not exist",
 		"- [ ] a (depends: #T1) #T1":                                        "depends on itself",
 		"- [ ] a (depends: T2, #T2) #T1\n- [ ] b #T2":                       "depends on T2 twice",
-		"- [ ] a (depends: the rest) #T1":                                   `"the rest" is no task`,
+		"- [ ] a (depends: the rest) #T1":                                   `"the rest" is not a task`,
 		"- [x] a (depends: #T2) #T1\n- [ ] b #T2":                           "it is done, and depends on T2, which is todo",
 		"- [-] a (depends: #T2) #T1\n- [?] b #T2":                           "in progress, and depends on the draft T2",
 		"- [ ] a (depends: #T2) #T1 (agent: x)\n- [ ] b (depends: #T1) #T2": "circle: T1 -> T2 -> T1",
-		"- [ ] a (agent: ../../bin/sh) #T1":                                 "(agent: ../../bin/sh) names nothing valid",
+		"- [ ] a (agent: ../../bin/sh) #T1":                                 "(agent: ../../bin/sh) is not a valid name",
 		"- [ ] a (agent: x) #T1 (agent: y)":                                 "(agent:) is there twice",
-		"- [ ] a #T1\n  - Files: `../x`":                                    `"../x" is no path below the project`,
+		"- [ ] a #T1\n  - Files: `../x`":                                    `"../x" is not a path inside the project`,
 	} {
 		faults := (&Roadmap{Tasks: parse(text)}).Check()
 		if len(faults) != 1 || !strings.Contains(faults[0].Message, want) {

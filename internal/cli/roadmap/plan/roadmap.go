@@ -162,7 +162,7 @@ func task(marker, text string) (t Task, ok bool) {
 			}
 			*into = value
 			if !name().MatchString(value) && m[1] == "agent" || value == "" {
-				t.faults = append(t.faults, fmt.Sprintf("(%s: %s) names nothing valid", m[1], value))
+				t.faults = append(t.faults, fmt.Sprintf("(%s: %s) is not a valid name", m[1], value))
 			}
 			return ""
 		}
@@ -175,7 +175,7 @@ func task(marker, text string) (t Task, ok bool) {
 			for item := range strings.SplitSeq(value, ",") {
 				ref := reference().FindStringSubmatch(strings.TrimSpace(item))
 				if ref == nil {
-					t.faults = append(t.faults, fmt.Sprintf("(depends: %s): %q is no task", value, strings.TrimSpace(item)))
+					t.faults = append(t.faults, fmt.Sprintf("(depends: %s): %q is not a task", value, strings.TrimSpace(item)))
 					continue
 				}
 				t.Depends = append(t.Depends, ref[1])
@@ -257,7 +257,7 @@ func (r *Roadmap) Check() (faults []Fault) {
 			case slices.Contains(t.Depends[:j], id):
 				add("it depends on %s twice", id)
 			case on == nil:
-				add("it depends on %s, which is no task", id)
+				add("it depends on %s, which does not exist", id)
 			case t.State == Done && on.State != Done:
 				add("it is done, and depends on %s, which is %s", id, on.State)
 			case t.State == Progress && on.State == Draft:
@@ -322,7 +322,7 @@ func Mark(path, id string, from, to State) error {
 	t := r.Task(id)
 	switch {
 	case t == nil:
-		return execution.Errorf(execution.CodeConfig, "mark %s: it is no longer in %s", id, path)
+		return execution.Errorf(execution.CodeConfig, "mark %s: %s no longer has it", id, path)
 	case t.State == to:
 		return nil
 	case t.State != from:
