@@ -60,8 +60,8 @@ content is kept, unless --force is given. What is written is trusted.`,
 			if err != nil {
 				return err
 			}
-			if at, err := root(dir); err == nil {
-				dir = at
+			if dir, err = plan.Root(dir); err != nil {
+				return err
 			}
 			list, err := write(cmd.Context(), app, dir, args, flags, force)
 			if err != nil {

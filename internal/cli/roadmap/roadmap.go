@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
 	"github.com/drawbar/drawbar/internal/cli/roadmap/plan"
@@ -37,24 +36,11 @@ and otherwise claude-code. (model: NAME) names a model.`,
 	return cmd
 }
 
-// root is the folder of the nearest ROADMAP.md, from dir upwards.
-func root(dir string) (string, error) {
-	at, err := repofile.Above(dir, plan.File)
-	switch {
-	case err != nil:
-		return "", execution.Errorf(execution.CodeConfig, "find %s: %w", plan.File, err)
-	case at == "":
-		return "", execution.Errorf(execution.CodeConfig, "%s and the folders above have no %s", dir, plan.File).
-			WithHint("a task in it is a line such as: - [ ] Add a login #T1")
-	}
-	return at, nil
-}
-
 // read reads the roadmap and the settings of the project.
 func read(app *cli.App, cwd string) (dir string, r *plan.Roadmap, s plan.Settings, err error) {
 	app.SetDir(cwd)
 	if dir, err = app.ProjectDir(); err == nil {
-		dir, err = root(dir)
+		dir, err = plan.Root(dir)
 	}
 	if err == nil {
 		r, err = plan.Read(dir)

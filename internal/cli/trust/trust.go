@@ -98,7 +98,11 @@ func find(app *cli.App, dir string) ([]place, error) {
 		return nil, err
 	}
 	places := []place{{dirs.Root, slices.Concat(files.Items(hooks), customagent.AllItems(cfg), cli.WorktreeItems(cfg))}}
-	places = with(places, dirs.Root, plan.Items(dir))
+	if root, err := plan.Root(dir); err == nil {
+		if items := plan.Items(root); len(items) > 0 {
+			places = with(places, root, items)
+		}
+	}
 	if root, err := coordinator.Find(dir); err == nil && real(root) == real(dir) {
 		items, err := coordinator.Items(root)
 		if err != nil {

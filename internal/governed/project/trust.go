@@ -65,7 +65,7 @@ func HookItems(root, file string, all protocol.Ordered[[]protocol.Hook]) (items 
 	return items
 }
 
-// commitHook is git's pre-commit hook. What it runs in turn is known as far as its text names files of the project.
+// commitHook is git's pre-commit hook.
 func (p *Project) commitHook() []trust.Item {
 	place := configfile.Path{"checkpoint", "hooks"}
 	hook, err := workspace.PreCommit(context.Background(), p.Root)
@@ -76,7 +76,7 @@ func (p *Project) commitHook() []trust.Item {
 		return nil
 	}
 	sum := sha256.Sum256(hook.Content)
-	words := []string{hook.Path, string(hook.Content)}
+	words := []string{hook.Path}
 	if dir := filepath.Dir(hook.Path); filepath.Base(dir) == "_" { // husky: the script that people write is one folder up
 		words = append(words, filepath.Join(filepath.Dir(dir), filepath.Base(hook.Path)))
 	}

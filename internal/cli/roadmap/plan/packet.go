@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/script"
@@ -104,16 +103,10 @@ func Items(root string) (items []trust.Item) {
 	return items
 }
 
-// Item is one script. What its text names of the project counts too, but for the roadmap, which changes with each task.
+// Item is one script, with the digest of its text.
 func Item(root, path string) trust.Item {
-	text, err := repofile.Own(path, maxFile)
-	runs := "adapter script " + filepath.Base(path)
-	if err != nil {
-		runs += ", which cannot be read: " + err.Error()
-	}
-	item := trust.New(root, root, AdaptersDir+"/"+filepath.Base(path), "adapters."+strings.TrimSuffix(filepath.Base(path), ".sh"), runs, path, string(text))
-	item.Files = slices.DeleteFunc(item.Files, func(f trust.File) bool { return f.Path == File })
-	return item
+	name := filepath.Base(path)
+	return trust.New(root, root, AdaptersDir+"/"+name, "adapters."+strings.TrimSuffix(name, ".sh"), "adapter script "+name, path)
 }
 
 // designs are the places of the design, in the order in which they are tried; %s is the feature.

@@ -89,6 +89,15 @@ var (
 	name       = lazy.Regexp(`^[a-z0-9][a-z0-9-]*$`)
 )
 
+// Root returns the folder of the nearest roadmap, from dir upwards; dir itself if there is none.
+func Root(dir string) (string, error) {
+	root, err := repofile.Above(dir, File)
+	if err == nil && root == "" {
+		root, err = filepath.Abs(dir)
+	}
+	return root, err
+}
+
 // Read reads the file of a project.
 func Read(root string) (*Roadmap, error) {
 	path := filepath.Join(root, File)
