@@ -87,3 +87,37 @@ func TestMarkdownOnATerminal(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// Tasks of a roadmap have a row each while they run; what stays on the screen are their results.
+func TestRowsOfARoadmap(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := stage(t, dir)
+	work := filepath.Join(dir, "work")
+	adapter := filepath.Join(work, ".claude", "agents", "adapters", "slow.sh")
+	if err := os.MkdirAll(filepath.Dir(adapter), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{adapter: "#!/bin/sh\ntest \"$1\" = health && exit 0\nsleep 1\necho pass > \"$3/result\"\n",
+		filepath.Join(work, "ROADMAP.md"): "- [ ] The first " + strings.Repeat("long ", 30) + "#T1 (agent: slow)\n  - Files: a\n- [ ] The second #T2 (agent: slow)\n  - Files: b\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-qm", "start"}} {
+		git := exec.Command("git", args...)
+		git.Dir, git.Env = work, env
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	s := onTerminalIn(t, dir, env, 80, "", "", "roadmap", "run", "--trust")
+	at := s.Await(0, "roadmap · ")
+	s.Await(at, " · slow works")
+	if code := s.Exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if left := screenOf(s.Shown()); strings.Count(left, "  review  slow") != 2 || strings.Contains(left, "slow works") || strings.Contains(left, "panic") {
+		t.Errorf("left on the screen:\n%s", left)
+	}
+}

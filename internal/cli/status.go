@@ -184,6 +184,10 @@ func (s *StatusLine) Close() {
 	if s == nil {
 		return
 	}
-	close(s.stop)
-	<-s.done
+	select {
+	case <-s.done: // it was closed already
+	default:
+		close(s.stop)
+		<-s.done
+	}
 }

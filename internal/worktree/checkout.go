@@ -39,7 +39,8 @@ func (m Manager) Checkout(ctx context.Context, top, name, commit string) (dir st
 		release()
 		return "", nil, err
 	}
-	if _, err := git(ctx, top, "-c", "core.hooksPath="+os.DevNull, "worktree", "add", "--quiet", "--detach", t.Path, commit); err != nil {
+	again := func() error { return errors.Join(t.discard(ctx), t.write()) }
+	if err := manage(ctx, top, again, "-c", "core.hooksPath="+os.DevNull, "worktree", "add", "--quiet", "--detach", t.Path, commit); err != nil {
 		_ = remove() // the error says more
 		return "", nil, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/lazy"
+	"github.com/drawbar/drawbar/internal/base/pause"
 )
 
 // Tree is a worktree. The fields from State on say how it stands; List and Find look them up.
@@ -163,7 +164,8 @@ func (m Manager) create(ctx context.Context, top, name, file string) (Tree, erro
 	if err := t.write(); err != nil {
 		return t, err
 	}
-	if _, err := git(ctx, top, "worktree", "add", "--quiet", "-b", t.Branch, t.Path, t.Base); err != nil {
+	again := func() error { return errors.Join(t.discard(ctx), t.write()) }
+	if err := manage(ctx, top, again, "worktree", "add", "--quiet", "-b", t.Branch, t.Path, t.Base); err != nil {
 		_ = t.discard(context.WithoutCancel(ctx)) // the error says more
 		return t, err
 	}
@@ -177,8 +179,7 @@ func (m Manager) create(ctx context.Context, top, name, file string) (Tree, erro
 // restore makes the directory of a worktree again, which somebody removed.
 func (m Manager) restore(ctx context.Context, top string, t *Tree) error {
 	remove := func() error {
-		_, err := git(context.WithoutCancel(ctx), top, "worktree", "remove", "--force", t.Path)
-		return err
+		return manage(context.WithoutCancel(ctx), top, nil, "worktree", "remove", "--force", t.Path)
 	}
 	if t.Restoring && exists(t.Path) { // nobody has worked in it
 		if err := remove(); err != nil {
@@ -189,7 +190,8 @@ func (m Manager) restore(ctx context.Context, top string, t *Tree) error {
 	if err := t.write(); err != nil {
 		return err
 	}
-	if _, err := git(ctx, top, "worktree", "add", "--quiet", "--force", t.Path, t.Branch); err != nil { // --force, because git still has it
+	again := func() error { return os.RemoveAll(t.Path) }
+	if err := manage(ctx, top, again, "worktree", "add", "--quiet", "--force", t.Path, t.Branch); err != nil { // --force, because git still has it
 		return err
 	}
 	if err := m.Setup.apply(ctx, top, t.Path); err != nil {
@@ -197,6 +199,30 @@ func (m Manager) restore(ctx context.Context, top string, t *Tree) error {
 	}
 	t.Restoring = false
 	return t.write()
+}
+
+// git worktree reads all worktrees, and fails if another git makes or removes one at that moment.
+const (
+	gitTries = 40
+	gitPause = 25 * time.Millisecond
+)
+
+// manage runs git worktree. again, if there is one, undoes an attempt that met another git.
+func manage(ctx context.Context, top string, again func() error, args ...string) error {
+	for try := 1; ; try++ {
+		_, err := git(ctx, top, args...)
+		if err == nil || try == gitTries || !strings.Contains(err.Error(), "failed to read ") || !strings.Contains(err.Error(), "worktrees/") || ctx.Err() != nil {
+			return err
+		}
+		if again != nil {
+			if undone := again(); undone != nil {
+				return errors.Join(err, undone)
+			}
+		}
+		if pause.For(ctx, gitPause) != nil {
+			return err
+		}
+	}
 }
 
 // write writes the record.
@@ -213,8 +239,8 @@ func (t *Tree) write() error {
 
 // discard removes what an interrupted making left. Nobody has worked in it.
 func (t *Tree) discard(ctx context.Context) error {
-	_, gitErr := git(ctx, t.Repository, "worktree", "remove", "--force", "--force", t.Path)    // twice: git locks what it makes; it may not have it
-	_, branchErr := git(ctx, t.Repository, "update-ref", "-d", "refs/heads/"+t.Branch, t.Base) // only at its base; there may be none
+	gitErr := manage(ctx, t.Repository, nil, "worktree", "remove", "--force", "--force", t.Path) // twice: git locks what it makes; it may not have it
+	_, branchErr := git(ctx, t.Repository, "update-ref", "-d", "refs/heads/"+t.Branch, t.Base)   // only at its base; there may be none
 	if err := errors.Join(os.RemoveAll(t.Path), os.Remove(t.file)); err != nil {
 		return execution.Errorf(execution.CodeConfig, "discard a worktree that was not finished: %w", errors.Join(err, gitErr, branchErr))
 	}
@@ -462,7 +488,7 @@ func (m Manager) Remove(ctx context.Context, t Tree, force bool) (Removed, error
 		}
 	}
 	if exists(t.Repository) {
-		if _, err := git(ctx, t.Repository, "worktree", "remove", "--force", t.Path); err != nil && !strings.Contains(err.Error(), "is not a working tree") {
+		if err := manage(ctx, t.Repository, nil, "worktree", "remove", "--force", t.Path); err != nil && !strings.Contains(err.Error(), "is not a working tree") {
 			return r, err
 		}
 		if err := r.dropBranch(ctx); err != nil {

@@ -2,10 +2,12 @@ package worktree
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/drawbar/drawbar/execution"
@@ -259,4 +261,26 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%s: left: %s", name, out)
 		}
 	}
+}
+
+// TestManyAtOnce: git fails to add a worktree while another one is half made or half removed; that is nobody's business.
+func TestManyAtOnce(t *testing.T) {
+	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			for j := range 6 {
+				tree, _, release, err := m.Open(t.Context(), repo, fmt.Sprintf("task-%d-%d", i, j))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				release()
+				if _, err := m.Remove(t.Context(), tree, true); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -277,6 +277,7 @@ func (x *runner) waves(ctx context.Context, ids, named []string) error {
 		if len(ready) == 0 {
 			break
 		}
+		x.status.Say(fmt.Sprintf("wave %d, %s", n, cli.Number(len(ready), "task", "tasks")))
 		if err := x.tell(n, x.wave(ctx, ready)); err != nil {
 			return err
 		}

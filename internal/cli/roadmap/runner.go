@@ -190,6 +190,7 @@ func (x *runner) attempt(ctx context.Context, t plan.Task, n int, lane *cli.Lane
 			x.app.Warnf("%v", err)
 		}
 	}()
+	lane.Say(b.adapter + " works")
 	text := ""
 	if err == nil {
 		text, err = x.carry(ctx, t, b, where, in, out, lane, &r)
