@@ -328,6 +328,10 @@ func TestApproval(t *testing.T) {
 	}
 	w.resume(id, reply, ErrMismatch)
 	w.resume(id, Trigger{Kind: ApprovalResolution, ApprovalID: "q1", Decision: Approved}, ErrMismatch)
+	req := w.ran[0].Request()
+	if req.Continuation.State["decision"] != Approved || w.ran[0].Record.Continuation.State["decision"] != nil || req.Message.Text != "The request was approved." {
+		t.Errorf("%+v", req)
+	}
 	if len(w.ran) != 1 {
 		t.Errorf("%d ran", len(w.ran))
 	}

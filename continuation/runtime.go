@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -37,6 +38,7 @@ const (
 // Keys in the state or the metadata of an execution.Continuation.
 const (
 	keyApproval  = "approvalId"
+	keyDecision  = "decision"
 	keyOperation = "operationId"
 	keyWakeAt    = "wakeAt" // RFC 3339; also scheduledWake: true, an hour from now
 	keyScheduled = "scheduledWake"
@@ -49,11 +51,19 @@ type Turn struct {
 	TurnID  string // of the resumed turn
 }
 
-// Request is a request for the resumed turn, of which the product completes instructions, tools and options.
+// Request is a request for the resumed turn, of which the product completes instructions, tools and options. The decision about an approval
+// is in the state of its continuation, where Drawbar's own agent reads it: it makes exactly the call that it asked for, or hears that it was
+// denied.
 func (t Turn) Request() execution.Request {
 	r := t.Record
 	c := r.Continuation
 	c.ContinuationID = r.ID
+	if t.Trigger.Kind == ApprovalResolution {
+		if c.State = maps.Clone(c.State); c.State == nil {
+			c.State = map[string]any{}
+		}
+		c.State[keyDecision] = t.Trigger.Decision
+	}
 	req := execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: r.AssistantID, TurnID: t.TurnID, SessionID: r.SessionID, UserID: r.UserID, ThreadID: r.ThreadID,
 		Continuation: &c, Metadata: map[string]any{"continuationTrigger": t.Trigger}}
 	switch {
