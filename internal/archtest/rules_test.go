@@ -242,7 +242,7 @@ func checkDenied(module string, r Rule, packages []Package) []string {
 
 // checkTests holds a package's tests to the one rule that matters for them: a public package is tested without the product side.
 func checkTests(module string, p Package) []string {
-	public := !strings.HasPrefix(p.Path, "internal/") && !strings.HasPrefix(p.Path, "cmd/") && !strings.HasPrefix(p.Path, "e2e") && p.Path != "."
+	public := !strings.HasPrefix(p.Path, "internal/") && !strings.HasPrefix(p.Path, "cmd/") && !strings.HasPrefix(p.Path, "e2e") && !strings.HasPrefix(p.Path, "examples/") && p.Path != "."
 	var bad []string
 	for _, imp := range p.TestImports {
 		if name, ours := inside(module, imp); ours {

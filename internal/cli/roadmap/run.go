@@ -194,8 +194,8 @@ func (x *runner) prepare(ctx context.Context, r *plan.Roadmap, ids []string) err
 			}
 			if path == "" {
 				if _, err := x.app.Agent(name); err != nil && name != plan.Fallback {
-					return execution.Errorf(execution.CodeUnknownAgent, "task %s: no script %s/%s.sh, and %w", id, plan.AdaptersDir, name, err).
-						WithHint("drawbar agents list shows the agents of this machine")
+					return execution.Errorf(execution.CodeUnknownAgent, "task %s: there is no script %s/%s.sh and no agent %s", id, plan.AdaptersDir, name, name).
+						WithHint("drawbar agents list --all")
 				}
 				continue
 			}
@@ -384,6 +384,9 @@ func (x *runner) summarize(ctx context.Context, ids []string) error {
 		}
 		if s.Failed > 0 {
 			text += "; reports: " + filepath.Join(x.journal.dir, "TASK", "output")
+		}
+		if len(ids) == 0 {
+			text = "no task is ready"
 		}
 		x.app.Notef("%s", text)
 	}

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,8 +104,11 @@ func Root(dir string) (string, error) {
 func Read(root string) (*Roadmap, error) {
 	path := filepath.Join(root, File)
 	data, err := repofile.Own(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, execution.Errorf(execution.CodeConfig, "read %s: %w", path, err).WithHint("write one; a task is a line such as: - [ ] Add a login #T1")
+	}
 	if err != nil {
-		return nil, execution.Errorf(execution.CodeConfig, "read %s: %w", path, err).WithHint("a task is a line such as: - [ ] Add a login #T1")
+		return nil, execution.Errorf(execution.CodeConfig, "read %s: %w", path, err)
 	}
 	if !utf8.Valid(data) {
 		return nil, execution.Errorf(execution.CodeConfig, "%s is not UTF-8 text", path).WithHint("save it as UTF-8")
