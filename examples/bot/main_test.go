@@ -20,7 +20,7 @@ func TestBot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close() //nolint:errcheck // the test is over
+	defer server.Close()
 	dir := t.TempDir()
 	for name, value := range map[string]string{"ANTHROPIC_BASE_URL": server.URL(), "ANTHROPIC_API_KEY": "dummy-key-not-real", "HOME": dir, "DRAWBAR_STATE_DIR": filepath.Join(dir, "state"),
 		"DRAWBAR_CONFIG_DIR": filepath.Join(dir, "config")} {

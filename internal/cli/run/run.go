@@ -29,6 +29,7 @@ type options struct {
 	goOn        bool   // --continue
 	name        string // of the session
 	worktree    string
+	route       string // what --route prefers
 	hooks       []string
 	hookTimeout time.Duration
 	trust       bool
@@ -63,6 +64,9 @@ or a \ or Alt-Enter at the end of a line). Ctrl-C clears it, Ctrl-D or a second 
 runs in a clean checkout with what a racer did, but with the tests, the build files and the files that the command names as they were
 (--protect chooses others). To have the work of one: drawbar adopt RUN. The exit code is 0 if the work of one is good.
 
+--route takes a list of agents and runs the one that can do it and is the cheapest (10,000 tokens in, 1,000 out), the fastest (mean of its last 20
+runs here) or the most capable (lacks the least, then the largest window). Unknown prices and times come last; the others are its fallbacks.
+
 Permission questions are asked on the terminal. Without one, or with --non-interactive deny, they are denied unless --approve or
 --allow permits the call, and the exit code is 24; with --non-interactive fail the run ends at the first one, with exit code 20.
 
@@ -82,6 +86,7 @@ record of runs.`,
   drawbar run codex -d "write the changelog"            # in the background; then: drawbar ps
   drawbar run harness/ollama/llama3 "fix the failing test"   # Drawbar's own agent: harness/PROVIDER/MODEL
   drawbar run --race claude,codex:2 --check 'go test ./...' --first-green "fix the parser"
+  drawbar run --route cheapest claude,codex,gemini "explain this module"
   drawbar run acp "explain this module" -- gemini --acp
   drawbar run command "explain this module" -- ./ask.sh --brief`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, app, args) },
@@ -101,6 +106,8 @@ record of runs.`,
 	cli.MarkdownFlag(cmd, app)
 	cmd.Flags().StringVar(&o.record, "record", "", "file to add the run to, for --replay")
 	cmd.Flags().StringVar(&o.replay, "replay", "", "file of a recorded run to repeat in place of the agent")
+	cmd.Flags().StringVar(&o.route, "route", "", "choose from a list of agents: cheapest, fastest or capable")
+	_ = cmd.RegisterFlagCompletionFunc("route", cobra.FixedCompletions([]string{"cheapest", "fastest", "capable"}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	o.racing.register(cmd)
 	cli.TrustFlag(cmd, &o.trust)
 	return cmd
@@ -112,6 +119,10 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	}
 	if o.hookTimeout < time.Millisecond {
 		return cli.Usage("--hook-timeout %s is out of range", o.hookTimeout).WithHint("a duration such as 30s or 5m")
+	}
+	args, err := o.choose(cmd, app, args)
+	if err != nil {
+		return err
 	}
 	if cmd.Flags().Changed("race") {
 		return o.race(cmd, app, args)
