@@ -46,7 +46,7 @@ type Result struct {
 	DurationMs int64           `json:"durationMs"`
 	Output     string          `json:"output"` // the directory of its report
 
-	untrusted bool // its adapter changed since its user trusted it
+	forbidden bool // its user does not trust its adapter, or does not let its agent act: that says nothing of the task
 }
 
 // runner runs tasks of a roadmap.
@@ -117,7 +117,7 @@ func (x *runner) task(ctx context.Context, t plan.Task) Result {
 		case r.Reason == "":
 		case ctx.Err() != nil:
 			to, e.Failed, r.Reason = plan.Todo, failed, "interrupted"
-		case r.untrusted: // which says nothing of the task
+		case r.forbidden:
 			to, e.Failed = plan.Todo, failed
 		default:
 			if failed++; failed < attempts {
@@ -164,7 +164,7 @@ func (x *runner) attempt(ctx context.Context, t plan.Task, n int, lane *cli.Lane
 		b, err = x.backend(ctx, t)
 	}
 	if err != nil {
-		r.Reason, r.untrusted = err.Error(), execution.CodeOf(err) == execution.CodeUntrusted
+		r.Reason, r.forbidden = err.Error(), execution.CodeOf(err) == execution.CodeUntrusted
 		return r
 	}
 	r.Adapter, r.Agent = b.adapter, b.agent
@@ -308,6 +308,10 @@ func (x *runner) carry(ctx context.Context, t plan.Task, b backend, where, in, o
 			why = res.Error.Message
 		}
 		return res.Text, errors.New(why)
+	}
+	if err := plan.Denied(res); err != nil {
+		r.forbidden = true
+		return res.Text, err
 	}
 	return res.Text, nil
 }

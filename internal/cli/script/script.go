@@ -266,6 +266,8 @@ func (o *options) work(ctx context.Context, cmd *cobra.Command, app *cli.App, en
 		if res.Error != nil {
 			d.failed = res.Error.Message
 		}
+	case plan.Denied(res) != nil:
+		d.failed = plan.Denied(res).Error()
 	case len(d.outside) > 0:
 		d.failed = "the task does not declare " + strings.Join(d.outside, ", ")
 	case len(gone) > 0:

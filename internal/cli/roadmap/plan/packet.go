@@ -288,3 +288,15 @@ func (r Report) Write(out string) error {
 	}
 	return nil
 }
+
+// Denied is the error about an agent that was not allowed what it needed; nil if it was.
+func Denied(res execution.Result) error {
+	switch n := res.DeniedCalls; n {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("1 call was denied; say what the agent may do: --approve yolo, or --allow RULE")
+	default:
+		return fmt.Errorf("%d calls were denied; say what the agent may do: --approve yolo, or --allow RULE", n)
+	}
+}
