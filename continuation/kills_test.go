@@ -96,6 +96,11 @@ func TestKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		for until := time.Now().Add(10 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+			if _, err := os.Stat(filepath.Join(dir, "log")); err == nil {
+				break // the first process has begun
+			}
+		}
 		time.Sleep(time.Duration(10+rand.IntN(40)) * time.Millisecond) //nolint:gosec // no secret
 		_ = cmd.Process.Kill()
 		if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {

@@ -555,7 +555,7 @@ func TestTopEditor(t *testing.T) {
 	}
 	s := onTerminalIn(t, dir, env, 100, "", "", "top", "harness", "write")
 	s.Await(0, "with harness write")
-	s.Await(0, "made.txt")
+	s.Await(0, "waiting for you")
 	s.Type("a")
 	at := s.Await(0, "+ made")
 	s.Type("e\r")
