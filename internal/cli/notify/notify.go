@@ -139,7 +139,7 @@ func (n *Notifier) after() time.Duration {
 	return usualAfter
 }
 
-// Ask tells that somebody is waited for, unless Answered is called with the same id in time.
+// Ask sends the notice of a question after the delay of Config, unless Answered is called with the same id before that.
 func (n *Notifier) Ask(id string, notice Notice) {
 	n.Begin()
 	if notice.Event = config.NotifyWaiting; !n.Config.Wants(notice.Event) || n.asked[id] != nil {
