@@ -233,12 +233,18 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err != nil {
 		return nil, err
 	}
+	undecide, err := c.decide(req)
+	if err != nil {
+		return nil, err
+	}
 	writer, err := c.begin(&req, entry, backend, &opts)
 	if err != nil {
+		undecide()
 		return nil, err
 	}
 	run, err := agent.New(backend).Start(ctx, req, opts.Options)
 	if err != nil {
+		undecide()
 		if writer != nil {
 			c.warn(writer.Close())
 		}
@@ -275,6 +281,12 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 		}
 		res, err := run.Result(context.Background())
 		c.warn(err)
+		if res.Status == execution.StatusUnsupported { // nothing ran
+			undecide()
+		}
+		if res.Continuation != nil && (res.Status == execution.StatusAwaitingApproval || res.Status == execution.StatusNeedsClarification) {
+			c.warn(writer.KeepRequest(continuable(run.Request(), opts.Secrets)))
+		}
 		c.warn(writer.Finish(res))
 	})
 	return run, nil

@@ -113,9 +113,17 @@ func negotiateBackend(b Backend, req execution.Request, opts Options) (answer ex
 }
 
 // resumed applies the session of the request's continuation if it names one, so that a result's continuation can
-// be passed back.
+// be passed back. A turn that a decision continues asks before its other calls as the turn before it did.
 func resumed(req execution.Request) execution.Request {
 	o := &req.Run
+	if req.Continuation != nil && req.Continuation.Decision != nil && !wantsInterrupt(req) && (req.Requirements == nil || req.Requirements.ApprovalInterrupts == "") {
+		q := execution.Requirements{}
+		if req.Requirements != nil {
+			q = *req.Requirements
+		}
+		q.ApprovalInterrupts = execution.SupportRequired
+		req.Requirements = &q
+	}
 	if req.Continuation == nil || o.SessionID != "" || o.ForkSessionID != "" || o.NoSession {
 		return req
 	}

@@ -36,6 +36,9 @@ func (r *Run) drive() {
 	}
 	first := r.req
 	first.Message.Text = execution.Prompt(text)
+	if r.calls.answer != nil {
+		first.Message.Text = told(first)
+	}
 
 	backends := append([]Backend{r.backend}, r.opts.Fallback...)
 	res := execution.Result{}

@@ -137,6 +137,7 @@ func (r *Run) process(em emission) {
 		return // nothing follows finished
 	}
 	if em.agent {
+		r.calls.see(em.event.Body)
 		switch em.event.Body.(type) {
 		case execution.ApprovalRequired, execution.InputRequired:
 			em.event = r.hold.clean(em.event) // a question may be asked without its event

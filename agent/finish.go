@@ -119,7 +119,7 @@ func (r *Run) outcome(res execution.Result, end ending) execution.Result {
 		replace(execution.StatusAwaitingApproval, execution.ExitCompleted, "", "")
 		res.ApprovalRequest = &execution.ApprovalRequest{Reason: cmp.Or(q.Detail, q.Action), ApprovalKey: string(q.ID),
 			Metadata: map[string]any{"toolName": q.ToolName, "toolCallId": q.ToolCallID, "input": q.Input, "riskLevel": q.Risk}}
-		r.continuation(&res, execution.ContinuationApproval, map[string]any{"approvalId": string(q.ID), "action": q.Action})
+		r.continuation(&res, execution.ContinuationApproval, r.calls.waiting(q))
 	case endInput:
 		q, _ := end.by.(execution.InputRequired)
 		replace(execution.StatusNeedsClarification, execution.ExitCompleted, "", "")
@@ -187,14 +187,22 @@ func (r *Run) limitText(cause error) string {
 
 // continuation adds the continuation if there is a session to continue.
 func (r *Run) continuation(res *execution.Result, kind string, state map[string]any) {
-	if res.Continuation != nil {
+	if c := res.Continuation; c != nil {
+		if _, ok := c.State[stateRun]; !ok {
+			own := *c
+			if own.State = maps.Clone(c.State); own.State == nil {
+				own.State = map[string]any{}
+			}
+			own.State[stateRun] = string(r.ID())
+			res.Continuation = &own
+		}
 		return
 	}
 	session := cmp.Or(res.SessionID, r.col.sessionID)
 	if state == nil {
 		state = map[string]any{}
 	}
-	state["agent"], state["runId"] = r.Agent(), string(r.ID())
+	state["agent"], state[stateRun] = r.Agent(), string(r.ID())
 	if session == "" || r.req.Run.NoSession || !r.col.caps.Agent.CanResume {
 		if kind == execution.ContinuationDeferred {
 			return
@@ -265,6 +273,9 @@ func (r *Run) fill(res *execution.Result) {
 	b := r.current
 	r.mu.Unlock()
 	add := map[string]any{}
+	if a := r.calls.answer; a != nil && a.Approved {
+		add["approvedCallMade"] = r.calls.by != "" // by the agent, which may have thought better of it
+	}
 	if r.opts.ResultMetadata != nil {
 		maps.Copy(add, r.opts.ResultMetadata())
 	}

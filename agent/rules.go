@@ -46,6 +46,9 @@ func (r *Run) settled(q execution.ApprovalRequired) (d execution.Decision, ok bo
 	if rule, denied := r.rules.deny.Deny(use); denied {
 		return execution.Decision{Reason: deniedBy(rule)}, true
 	}
+	if d, ok := r.calls.decision(q.ID); ok {
+		return d, true
+	}
 	if mode == execution.ApprovalYolo {
 		return execution.Decision{Approve: true, Reason: "approval mode yolo"}, true
 	}

@@ -30,6 +30,7 @@ type Run struct {
 	asked   sync.WaitGroup // callbacks of questions
 	hooks   *hooking
 	rules   rules
+	calls   askedCalls
 
 	emitter
 
@@ -51,6 +52,7 @@ func newRun(ctx context.Context, b Backend, req execution.Request, opts Options)
 		r.handlers = append(r.handlers, &h)
 	}
 	r.rules, _ = rulesOf(req.Run) // Start has parsed them
+	r.calls = newAskedCalls(req, r.caps)
 	r.hooks = newHooking(r.obeying(opts.Hooks), r)
 	r.idle = sync.NewCond(&r.emitMu)
 	r.col, r.hold = newCollector(r), newHold(opts.Secrets)

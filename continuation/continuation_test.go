@@ -329,7 +329,7 @@ func TestApproval(t *testing.T) {
 	w.resume(id, reply, ErrMismatch)
 	w.resume(id, Trigger{Kind: ApprovalResolution, ApprovalID: "q1", Decision: Approved}, ErrMismatch)
 	req := w.ran[0].Request()
-	if req.Continuation.State["decision"] != Approved || w.ran[0].Record.Continuation.State["decision"] != nil || req.Message.Text != "The request was approved." {
+	if d := req.Continuation.Decision; d == nil || !d.Approved || d.ApprovalID != w.ran[0].Record.WaitFor.ApprovalID || w.ran[0].Record.Continuation.Decision != nil || req.Message.Text != "The request was approved." {
 		t.Errorf("%+v", req)
 	}
 	if len(w.ran) != 1 {

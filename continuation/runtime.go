@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -37,8 +36,7 @@ const (
 
 // Keys in the state or the metadata of an execution.Continuation.
 const (
-	keyApproval  = "approvalId"
-	keyDecision  = "decision"
+	keyApproval  = execution.StateApproval
 	keyOperation = "operationId"
 	keyWakeAt    = "wakeAt" // RFC 3339; also scheduledWake: true, an hour from now
 	keyScheduled = "scheduledWake"
@@ -51,18 +49,14 @@ type Turn struct {
 	TurnID  string // of the resumed turn
 }
 
-// Request is a request for the resumed turn, of which the product completes instructions, tools and options. The decision about an approval
-// is in the state of its continuation, where Drawbar's own agent reads it: it makes exactly the call that it asked for, or hears that it was
-// denied.
+// Request is a request for the resumed turn, of which the product completes instructions, tools and options. Its continuation carries the
+// decision about an approval, so that exactly the call is made that the agent asked for, once, or none and the agent hears why.
 func (t Turn) Request() execution.Request {
 	r := t.Record
 	c := r.Continuation
 	c.ContinuationID = r.ID
 	if t.Trigger.Kind == ApprovalResolution {
-		if c.State = maps.Clone(c.State); c.State == nil {
-			c.State = map[string]any{}
-		}
-		c.State[keyDecision] = t.Trigger.Decision
+		c.Decision = &execution.ContinuationDecision{ApprovalID: t.Trigger.ApprovalID, Approved: t.Trigger.Decision == Approved, By: t.Trigger.By, Reason: t.Trigger.Comment}
 	}
 	req := execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: r.AssistantID, TurnID: t.TurnID, SessionID: r.SessionID, UserID: r.UserID, ThreadID: r.ThreadID,
 		Continuation: &c, Metadata: map[string]any{"continuationTrigger": t.Trigger}}

@@ -228,6 +228,96 @@ func TestAwaitingApproval(t *testing.T) {
 	})
 }
 
+// TestApprovalAcrossTurns: a turn that waits for an approval is continued by another process that brings the decision, for exactly the call that
+// was asked for, once.
+func TestApprovalAcrossTurns(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		for _, c := range []struct {
+			name     string
+			approved bool
+			then     string // what the model wants after the decision: the same call, or another
+			want     execution.Status
+			made     bool
+		}{
+			{"approved", true, "same", execution.StatusCompleted, true},
+			{"denied", false, "same", execution.StatusCompleted, false},
+			{"another call", true, "other", execution.StatusAwaitingApproval, false},
+			{"twice", true, "twice", execution.StatusAwaitingApproval, true},
+		} {
+			if c.then != "same" && k.name != "claude" && k.name != "codex" && k.name != "harness" {
+				continue
+			}
+			l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
+			path, other := filepath.Join(l.outside(), "asked.txt"), filepath.Join(l.outside(), "other.txt")
+			call := escalated(k, path)
+			then := map[string]string{"same": fmt.Sprintf(`{"tools":[%s]},`, call), "twice": fmt.Sprintf(`{"tools":[%[1]s]},{"tools":[%[1]s]},`, call),
+				"other": fmt.Sprintf(`{"tools":[%s]},`, escalated(k, other))}[c.then]
+			if k.inside { // it makes the call itself, without its model
+				then = map[string]string{"same": "", "twice": fmt.Sprintf(`{"tools":[%s]},`, call), "other": fmt.Sprintf(`{"tools":[%s]},`, escalated(k, other))}[c.then]
+				c.made = c.approved
+			}
+			l = relab(t, l, fmt.Sprintf(`{"turns":[{"tools":[%s]},%s{"text":"done","repeat":true}]}`, call, then))
+			req := ask("write it")
+			req.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportPreferred}
+			first := l.talk(req, drawbar.RunOptions{}).result()
+			if first.Status != execution.StatusAwaitingApproval || first.Continuation == nil {
+				t.Fatalf("%s: %s %+v %+v", c.name, first.Status, first.Error, first.Continuation)
+			}
+			stored, err := json.Marshal(first.Continuation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := ask("go on")
+			if err := json.Unmarshal(stored, &again.Continuation); err != nil {
+				t.Fatal(err)
+			}
+			again.Continuation.Decision = &execution.ContinuationDecision{ApprovalID: first.ApprovalRequest.ApprovalKey, Approved: c.approved, By: "ann", Reason: "as agreed"}
+			if k.name == "gemini" { // it loads no session that began less than a minute ago
+				if !full {
+					partly(t, "the turn after the decision needs a minute with gemini")
+					return
+				}
+				time.Sleep(time.Minute + time.Second)
+			}
+			res := l.talk(again, drawbar.RunOptions{}).result()
+			_, err = os.Stat(path)
+			if k.abandons != "" && !c.approved {
+				partly(t, k.abandons)
+				c.want = execution.StatusFailed
+			}
+			if res.Status != c.want || (err == nil) != c.made || res.SessionID != first.SessionID {
+				t.Errorf("%s: %s %+v, the call was made: %v, session %s after %s", c.name, res.Status, res.Error, err == nil, res.SessionID, first.SessionID)
+			}
+			if _, err := os.Stat(other); err == nil {
+				t.Errorf("%s: another call was made", c.name)
+			}
+		}
+	})
+}
+
+// TestApproveLater: drawbar approve goes on with a run that ended because it waits, once.
+func TestApproveLater(t *testing.T) {
+	only(t, "claude", func(t *testing.T, k kit) {
+		l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
+		path := filepath.Join(l.outside(), "asked.txt")
+		call := escalated(k, path)
+		l = relab(t, l, fmt.Sprintf(`{"turns":[{"tools":[%[1]s]},{"tools":[%[1]s]},{"text":"done","repeat":true}]}`, call))
+		o := l.run("--non-interactive", "fail", "write it")
+		o.want(t, execution.StatusAwaitingApproval, "", execution.ExitWaiting)
+		if _, err := os.Stat(path); err == nil {
+			t.Fatal("the file was written before anybody allowed it")
+		}
+		again := l.command("approve", string(o.result.RunID))
+		if _, err := os.Stat(path); err != nil || again.code != 0 || !strings.Contains(again.stdout, "done") {
+			t.Errorf("exit %d, file %v\n%s%s", again.code, err, again.stdout, again.stderr)
+		}
+		before := l.turns()
+		if second := l.command("approve", string(o.result.RunID)); second.code == 0 || !strings.Contains(second.stderr, "cannot be decided again") || l.turns() != before {
+			t.Errorf("a second approval: exit %d, %d model calls\n%s", second.code, l.turns()-before, second.stderr)
+		}
+	})
+}
+
 func TestInterruptAndGoOn(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
 		l := newLab(t, k, `{"turns":[{"hang":"mid-text","text":"this will never be whole","chunks":4},{"text":"after the interrupt"}]}`)

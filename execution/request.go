@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -138,6 +139,47 @@ type Continuation struct {
 	Kind           string         `json:"kind,omitempty"`
 	State          map[string]any `json:"state,omitempty"`
 	Metadata       map[string]any `json:"metadata,omitempty"`
+	// Decision is added by whoever continues a turn that waits for an approval. Without it, the agent asks again.
+	Decision *ContinuationDecision `json:"decision,omitempty"`
+}
+
+// ContinuationDecision decides what an earlier turn asked permission for: it holds for exactly that call, once. A denied call is not made, and
+// the agent hears the reason.
+type ContinuationDecision struct {
+	ApprovalID string `json:"approvalId"` // the approvalId in the continuation's state
+	Approved   bool   `json:"approved"`
+	By         string `json:"by,omitempty"` // who decided, for the record
+	Reason     string `json:"reason,omitempty"`
+}
+
+// Says words the decision: who decided, and why.
+func (d ContinuationDecision) Says() string {
+	text := "denied"
+	if d.Approved {
+		text = "approved"
+	}
+	text += " by " + cmp.Or(d.By, "a person")
+	if d.Reason != "" {
+		text += ": " + d.Reason
+	}
+	return text
+}
+
+// StateApproval is the member of a continuation's state that names what it waits for, if its kind is approval.
+const StateApproval = "approvalId"
+
+// validate refuses a decision about something else than the continuation waits for.
+func (c Continuation) validate(f *faults) {
+	if c.Decision == nil {
+		return
+	}
+	waits, _ := c.State[StateApproval].(string)
+	switch {
+	case c.Kind != ContinuationApproval || waits == "":
+		f.addf("continuation.decision", "a decision", "", "nothing waits for it: the continuation is of the kind "+fmt.Sprintf("%q", c.Kind))
+	case c.Decision.ApprovalID != waits:
+		f.addf("continuation.decision.approvalId", fmt.Sprintf("%.100q", c.Decision.ApprovalID), fmt.Sprintf("%.100q", waits), "is not what the continuation waits for")
+	}
 }
 
 // The continuation kinds that this package defines.
@@ -197,6 +239,9 @@ func (r Request) Validate() error {
 		for i, b := range r.Context.Blocks {
 			f.add(optional(fmt.Sprintf("context.blocks[%d].category", i), b.Category, contextCategories))
 		}
+	}
+	if r.Continuation != nil {
+		r.Continuation.validate(&f)
 	}
 	names := map[string]bool{}
 	for i, t := range r.Tools {

@@ -31,6 +31,15 @@ func stored(t *testing.T, res execution.Result) *execution.Continuation {
 	return &c
 }
 
+// decide adds a decision in words to a continuation.
+func decide(c *execution.Continuation, word string) {
+	id, _ := c.State[execution.StateApproval].(string)
+	c.Decision = &execution.ContinuationDecision{ApprovalID: id, Approved: word == "approved", By: "ann"}
+	if !c.Decision.Approved {
+		c.Decision.Reason = "no"
+	}
+}
+
 func interrupts(req *execution.Request) {
 	req.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportRequired, ContinuationSupport: execution.SupportRequired}
 }
@@ -51,7 +60,7 @@ func TestApprovalContinues(t *testing.T) {
 		got           string
 	}{
 		{"approved", "", false, true, "tool: created one.txt (1 bytes)"},
-		{"denied", "", false, false, "tool: denied: the person said no"},
+		{"denied", "", false, false, "tool: denied by ann: no"},
 		{"", "", true, false, ""},
 		{"", execution.ApprovalYolo, false, true, "tool: created one.txt (1 bytes)"},
 	} {
@@ -74,7 +83,7 @@ func TestApprovalContinues(t *testing.T) {
 				t.Errorf("%s %v", c.Kind, c.State)
 			}
 			if tt.decision != "" {
-				c.State["decision"] = tt.decision
+				decide(c, tt.decision)
 			}
 			again := request(t, "here you are")
 			again.Run.Cwd, again.Run.Model, again.Run.ApprovalMode, again.Continuation = req.Run.Cwd, "", tt.mode, c
@@ -117,7 +126,7 @@ func TestDecisionHoldsOnce(t *testing.T) {
 			t.Fatalf("%s: %s %+v", want, res.Status, res.Error)
 		}
 		req.Continuation = stored(t, res)
-		req.Continuation.State["decision"] = "approved"
+		decide(req.Continuation, "approved")
 		res, _ = modelapitest.Run(t, m.backend(Limits{}), req, agent.Options{})
 		if !exists(req.Run.Cwd, want) {
 			t.Errorf("%s was not written", want)
@@ -132,7 +141,8 @@ func TestDecisionHoldsOnce(t *testing.T) {
 	interrupts(&again)
 	res, _ = modelapitest.Run(t, m.backend(Limits{}), again, agent.Options{})
 	again.Continuation = stored(t, res)
-	again.Continuation.State["decision"], again.Continuation.State["toolCallId"] = "approved", "call-0-1"
+	decide(again.Continuation, "approved")
+	again.Continuation.State["toolCallId"] = "call-0-1"
 	if res, _ = modelapitest.Run(t, m.backend(Limits{}), again, agent.Options{}); res.Status != execution.StatusAwaitingApproval || exists(again.Run.Cwd, "one.txt") {
 		t.Errorf("the decision about another call was used: %s %+v", res.Status, res.Error)
 	}
@@ -238,13 +248,15 @@ func TestBadContinuations(t *testing.T) {
 			s["messages"] = append(s["messages"].([]any), map[string]any{"model": true, "parts": []any{map[string]any{"kind": "text", "text": "x"}}})
 		},
 		"another agent":          func(s map[string]any) { s["agent"] = "other" },
-		"an unknown word":        func(s map[string]any) { s["decision"] = "maybe" },
-		"nothing to decide":      func(s map[string]any) { s["decision"] = "approved"; delete(s, "toolCallId") },
+		"nothing to decide":      func(s map[string]any) { delete(s, "toolCallId") },
 		"a sub-agent of nothing": func(s map[string]any) { s["subagents"] = map[string]any{"call": []any{}} },
 		"an unknown service":     func(s map[string]any) { s["model"] = "nobody/x" },
 	} {
 		c := stored(t, res)
 		change(c.State)
+		if name == "nothing to decide" {
+			decide(c, "approved")
+		}
 		again := request(t, "go on")
 		again.Run.Model, again.Continuation = "", c
 		before := m.called()
@@ -289,7 +301,7 @@ func TestSubagentContinues(t *testing.T) {
 	for decision, want := range map[string]struct {
 		got    string
 		writes bool
-	}{"approved": {"tool: created s.txt (1 bytes)", true}, "denied": {"tool: denied: the person said no", false}, "": {"", false}} {
+	}{"approved": {"tool: created s.txt (1 bytes)", true}, "denied": {"tool: denied by ann: no", false}, "": {"", false}} {
 		t.Run(decision, func(t *testing.T) {
 			t.Parallel()
 			m := &model{replies: []reply{calls(`agent {"prompt":"write s.txt"}`), calls(`read {"path":"a.txt"}`), calls(`write {"path":"s.txt","content":"s"}`, `list {}`),
@@ -304,7 +316,7 @@ func TestSubagentContinues(t *testing.T) {
 			again.Run.Cwd, again.Run.Model, again.Continuation = req.Run.Cwd, "", stored(t, res)
 			interrupts(&again)
 			if decision != "" {
-				again.Continuation.State["decision"] = decision
+				decide(again.Continuation, decision)
 			}
 			res, events := modelapitest.Run(t, m.backend(Limits{}), again, agent.Options{})
 			asked := bodies[execution.ApprovalRequired](events)

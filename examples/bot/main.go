@@ -62,7 +62,7 @@ func bot(ctx context.Context, out io.Writer, args []string) error {
 		if req.Continuation == nil { // else it has the model of the turn before
 			req.Run.Model = *model
 		}
-		req.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportRequired, ContinuationSupport: execution.SupportRequired}
+		req.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportRequired, ContinuationSupport: execution.SupportPreferred}
 		r, err := client.Run(ctx, req, drawbar.RunOptions{})
 		if err != nil {
 			return execution.Result{}, err

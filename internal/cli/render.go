@@ -414,6 +414,15 @@ func (r *Renderer) failure(res execution.Result) {
 			line += ": " + res.Output.Text
 		}
 		fmt.Fprintln(r.err, r.paint(Yellow, Printable(line)))
+		if res.Continuation == nil || r.Unrecorded {
+			return
+		}
+		switch res.Status {
+		case execution.StatusAwaitingApproval:
+			fmt.Fprintf(r.err, "  try: drawbar approve %[1]s, drawbar deny %[1]s --reason TEXT\n", res.RunID)
+		case execution.StatusNeedsClarification:
+			fmt.Fprintf(r.err, "  try: drawbar answer %s TEXT\n", res.RunID)
+		}
 	}
 }
 

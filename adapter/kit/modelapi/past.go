@@ -17,7 +17,6 @@ const (
 	stateMessages = "messages"
 	stateCall     = "toolCallId"
 	stateSubs     = "subagents" // the conversations of the sub-agents that wait, by the calls that started them
-	stateDecision = "decision"  // added by whoever continues: approved or denied
 )
 
 // maxState bounds the conversation in a continuation; beyond it a result has none.
@@ -43,10 +42,10 @@ func ReadPast(c *execution.Continuation) (*Past, error) {
 		return nil, fmt.Errorf("the continuation is not JSON: %v", err)
 	}
 	var s struct {
-		Model, Decision string
-		Messages        Conversation
-		ToolCallID      string
-		Subagents       map[string]Conversation
+		Model      string
+		Messages   Conversation
+		ToolCallID string
+		Subagents  map[string]Conversation
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, fmt.Errorf("the continuation cannot be read: %v", err)
@@ -60,15 +59,11 @@ func ReadPast(c *execution.Continuation) (*Past, error) {
 		}
 	}
 	p := &Past{Kind: c.Kind, Model: s.Model, Messages: s.Messages, Call: s.ToolCallID, Subs: s.Subagents}
-	switch s.Decision {
-	case "":
-	case "approved", "denied":
+	if d := c.Decision; d != nil {
 		if p.Call == "" || c.Kind != execution.ContinuationApproval {
 			return nil, errors.New("the continuation has a decision, but nothing waits for one")
 		}
-		p.Decision = &execution.Decision{Approve: s.Decision == "approved", Reason: "the person said no"}
-	default:
-		return nil, fmt.Errorf("the decision %.40q of the continuation is neither approved nor denied", s.Decision)
+		p.Decision = &execution.Decision{Approve: d.Approved, Reason: d.Says()}
 	}
 	return p, nil
 }
@@ -96,7 +91,7 @@ func (r *run) continuation(o *outcome) *execution.Continuation {
 		kind = r.waits.kind
 		state[stateCall] = r.waits.call
 		if kind == execution.ContinuationApproval {
-			state["approvalId"], state["action"] = string(r.waits.id), r.waits.text
+			state[execution.StateApproval], state["action"] = string(r.waits.id), r.waits.text
 		} else {
 			state["question"] = r.waits.text
 		}

@@ -22,16 +22,23 @@ import (
 func NewApprove(app *cli.App) *cobra.Command {
 	var question, command string
 	var always, edit bool
+	var l later
 	cmd := &cobra.Command{
 		Use: "approve RUN",
 		Long: `Approve what a run waits for permission to do. drawbar ps --waiting shows the runs that wait, and what for.
 
+A run that ended because it waits (exit code 20) goes on as a new run, days later too: exactly the call that it asked for is allowed, once, by
+one approval. --result FILE goes on with a result that was saved elsewhere (--json), in this directory; - is standard input.
+
 With --always, calls like it are allowed from now on in this run, by the rule that is printed. With --command, another command runs
 instead, and with --edit what you make of the command, or of the text that a file gets, in your editor ($VISUAL, else $EDITOR). Of several
 questions, the one that --question names is answered. drawbar deny refuses, drawbar answer replies to a question in words.`,
-		Example: "  drawbar ps --waiting\n  drawbar approve 01K9Z3\n  drawbar approve 01K9Z3 --command 'go test ./...'\n  drawbar approve 01K9Z3 --edit",
-		Args:    cli.Args(cobra.ExactArgs(1)),
+		Example: "  drawbar ps --waiting\n  drawbar approve 01K9Z3\n  drawbar approve 01K9Z3 --command 'go test ./...'\n  drawbar approve 01K9Z3 --edit\n  drawbar approve --result result.json",
+		Args:    l.args(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if done, err := l.goOn(cmd, app, args, true, ""); done || err != nil {
+				return err
+			}
 			c := choice{id: question, approval: true, always: always}
 			switch {
 			case edit:
@@ -55,19 +62,22 @@ questions, the one that --question names is answered. drawbar deny refuses, draw
 	cmd.Flags().BoolVar(&always, "always", false, "allow calls like it from now on in this run")
 	cmd.Flags().StringVar(&command, "command", "", "allow this command instead")
 	cmd.Flags().BoolVar(&edit, "edit", false, "change the command or the text in your editor first")
-	cli.Exclusive(cmd, "always", "command", "edit")
+	l.register(cmd)
+	cli.Exclusive(cmd, "always", "command", "edit", "result")
 	return cmd
 }
 
 // NewDeny returns "drawbar deny".
 func NewDeny(app *cli.App) *cobra.Command {
 	var question, reason string
+	var l later
 	cmd := &cobra.Command{
-		Use:     "deny RUN",
-		Short:   "Deny what a waiting run asks permission for",
-		Long:    "Deny what a run waits for permission to do. The agent is told the reason and continues.",
+		Use:   "deny RUN",
+		Short: "Deny what a waiting run asks permission for",
+		Long: `Deny what a run waits for permission to do. The agent is told the reason and continues: in its run, or in a new one if it ended because it
+waits (exit code 20).`,
 		Example: `  drawbar deny 01K9Z3 --reason "use the staging database"`,
-		Args:    cli.Args(cobra.ExactArgs(1)),
+		Args:    l.args(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if reason = strings.TrimSpace(reason); reason == "" {
 				if cmd.Flags().Changed("reason") {
@@ -75,32 +85,46 @@ func NewDeny(app *cli.App) *cobra.Command {
 				}
 				reason = cli.DeniedByUser
 			}
+			if done, err := l.goOn(cmd, app, args, false, reason); done || err != nil {
+				return err
+			}
 			return answer(cmd.Context(), app, args[0], choice{id: question, approval: true}, execution.Decision{Reason: reason})
 		},
 	}
 	questionFlag(cmd, &question)
 	cmd.Flags().StringVar(&reason, "reason", "", "reason for the agent")
+	l.register(cmd)
 	return cmd
 }
 
 // New returns "drawbar answer".
 func New(app *cli.App) *cobra.Command {
 	var question string
+	var l later
 	cmd := &cobra.Command{
-		Use:     "answer RUN TEXT",
-		Short:   "Answer the question that a waiting run asks",
-		Long:    "Answer the question that a run waits for. A request for permission is answered by drawbar approve and drawbar deny.",
+		Use:   "answer RUN TEXT",
+		Short: "Answer the question that a waiting run asks",
+		Long: `Answer the question that a run waits for: in its run, or in a new one if it ended because it waits (exit code 20). A request for permission is
+answered by drawbar approve and drawbar deny.`,
 		Example: `  drawbar answer 01K9Z3 "PostgreSQL 17"`,
-		Args:    cli.Args(cobra.MinimumNArgs(2)),
+		Args:    l.args(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text := strings.Join(args[1:], " ")
+			words := args
+			if l.result == "" {
+				words = args[1:]
+			}
+			text := strings.Join(words, " ")
 			if strings.TrimSpace(text) == "" {
 				return cli.Usage("the answer is empty").WithHint("%s", cmd.UseLine())
+			}
+			if done, err := l.goOn(cmd, app, args, true, text); done || err != nil {
+				return err
 			}
 			return answer(cmd.Context(), app, args[0], choice{id: question}, execution.Decision{Approve: true, Text: text})
 		},
 	}
 	questionFlag(cmd, &question)
+	l.register(cmd)
 	return cmd
 }
 

@@ -1,0 +1,140 @@
+package answer
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/user"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/cli"
+	"github.com/drawbar/drawbar/internal/cli/run"
+)
+
+// later goes on with a run that ended because it waits for a person.
+type later struct {
+	result string // file of its result
+	trust  bool
+}
+
+func (l *later) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&l.result, "result", "", "go on with the run of this result, saved by --json, instead of one on record (- for standard input)")
+	cli.TrustFlag(cmd, &l.trust)
+}
+
+// args takes n arguments, the first of which is the run unless a result stands for it. An answer may have more words.
+func (l *later) args(n int) cobra.PositionalArgs {
+	return cli.Args(func(cmd *cobra.Command, args []string) error {
+		want := n
+		if l.result != "" {
+			want--
+		}
+		if n > 1 {
+			return cobra.MinimumNArgs(want)(cmd, args)
+		}
+		return cobra.ExactArgs(want)(cmd, args)
+	})
+}
+
+// goOn starts the run that continues one that waits, and reports whether there was one to continue. It decides about what the run asked permission
+// for, or answers its question with text.
+func (l *later) goOn(cmd *cobra.Command, app *cli.App, args []string, approve bool, text string) (done bool, err error) {
+	client, err := app.Client()
+	if err != nil {
+		return false, err
+	}
+	var req execution.Request
+	var res execution.Result
+	var from execution.RunID
+	if l.result != "" {
+		if req, res, err = l.read(app); err != nil {
+			return true, err
+		}
+	} else {
+		r, err := app.Run(args[0])
+		if err != nil || r.Live || r.Status != execution.StatusAwaitingApproval && r.Status != execution.StatusNeedsClarification {
+			return false, err
+		}
+		if from = r.ID; r.Cwd != "" {
+			app.SetDir(r.Cwd)
+			if client, err = app.Client(); err != nil {
+				return true, err
+			}
+		}
+		if req, res, err = client.Waiting(string(r.ID)); err != nil {
+			return true, err
+		}
+	}
+	for _, flag := range []string{"always", "command", "edit", "question"} {
+		if cmd.Flags().Changed(flag) {
+			return true, cli.Usage("--%s belongs to a run that is live; run %s has ended, and goes on with exactly what it asked for", flag, res.RunID).WithHint("%s %s", cmd.CommandPath(), res.RunID)
+		}
+	}
+	answers := cmd.Name() == "answer"
+	switch asked := res.Status == execution.StatusNeedsClarification; {
+	case answers && !asked:
+		return true, execution.Errorf(execution.CodeNoPendingInteraction, "run %s does not wait for an answer; it asks: %s", res.RunID, cli.OneLine(res.ApprovalRequest.Reason, 200)).
+			WithHint("drawbar approve %[1]s, drawbar deny %[1]s", res.RunID)
+	case !answers && asked:
+		return true, execution.Errorf(execution.CodeNoPendingInteraction, "run %s does not wait for permission; it asks a question", res.RunID).WithHint("drawbar answer %s TEXT", res.RunID)
+	case answers:
+		req.Message.Text = execution.Prompt(text)
+	default:
+		key, _ := req.Continuation.State[execution.StateApproval].(string)
+		req.Continuation.Decision = &execution.ContinuationDecision{ApprovalID: key, Approved: approve, Reason: text, By: whoIs()}
+		req.Message.Text = "Go on."
+		if !approve {
+			req.Message.Text = "Go on without it."
+		}
+	}
+	return true, run.Continue(cmd.Context(), app, client, req, from, l.trust)
+}
+
+// whoIs is the name of the person, for the record.
+func whoIs() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// maxResult is the maximum size of a result in a file.
+const maxResult = 64 << 20
+
+// read reads a result, or the last of a stream of events.
+func (l *later) read(app *cli.App) (req execution.Request, res execution.Result, err error) {
+	var b []byte
+	if l.result == "-" {
+		b, err = io.ReadAll(io.LimitReader(app.In, maxResult+1))
+	} else {
+		b, err = os.ReadFile(l.result)
+	}
+	if err != nil {
+		return req, res, cli.Usage("--result: %v", err)
+	}
+	if len(b) > maxResult {
+		return req, res, cli.Usage("--result %s has more than %d bytes", l.result, maxResult)
+	}
+	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
+	last := lines[len(lines)-1]
+	var event struct {
+		Type   string
+		Result json.RawMessage
+	}
+	if json.Unmarshal(last, &event) == nil && event.Type == "finished" {
+		b = event.Result
+	}
+	if err := json.Unmarshal(b, &res); err != nil || res.Status == "" {
+		return req, res, cli.Usage("--result %s has no result of a run: %v", l.result, err).WithHint("save it with: drawbar run AGENT --format json ... > result.json")
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return req, res, err
+	}
+	req, err = drawbar.WaitingResult(res, dir)
+	return req, res, err
+}
