@@ -216,28 +216,29 @@ func (c *Client) begin(req *execution.Request, entry catalog.Entry, backend agen
 	return w, err
 }
 
-// recording notes that the record of a run is being written, until ended is called.
+// recording notes that the record or the recording of a run is being written, until ended is called.
 func (c *Client) recording(run *agent.Run) (ended func()) {
 	done := make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.recorded == nil {
-		c.recorded = map[*agent.Run]chan struct{}{}
+		c.recorded = map[chan struct{}]*agent.Run{}
 	}
-	c.recorded[run] = done
+	c.recorded[done] = run
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.recorded, run)
+		delete(c.recorded, done)
 		close(done)
 	}
 }
 
-// settle waits for the records of runs that have ended: until then, budgets have what they reserved.
+// settle waits for the records and recordings of runs that have ended: until then, budgets have what they reserved, and the next recording
+// could come before theirs.
 func (c *Client) settle() {
 	c.mu.Lock()
 	var ending []chan struct{}
-	for run, done := range c.recorded {
+	for done, run := range c.recorded {
 		select {
 		case <-run.Done():
 			ending = append(ending, done)

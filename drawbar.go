@@ -103,7 +103,7 @@ type Client struct {
 	recorder *runrecording.Recorder
 	replayer *runrecording.Replayer
 	closed   bool
-	recorded map[*agent.Run]chan struct{} // runs whose record is not ended; closed when it is
+	recorded map[chan struct{}]*agent.Run // runs whose record or recording is not ended; closed when it is
 	swept    sync.Once
 	open     sync.WaitGroup // records being written
 }
@@ -260,7 +260,8 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 		c.open.Go(func() { learn(run) })
 	}
 	if recording != nil {
-		c.open.Go(func() { c.finishRecording(recording, run) })
+		ended := c.recording(run)
+		c.open.Go(func() { defer ended(); c.finishRecording(recording, run) })
 	}
 	if writer == nil {
 		return run, nil

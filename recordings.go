@@ -30,6 +30,7 @@ func (c *Client) recordTo(req execution.Request, backend *agent.Backend, opts *R
 	if c.opts.Record == "" {
 		return nil, nil //nolint:nilnil // nothing is recorded
 	}
+	c.settle()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

@@ -21,6 +21,7 @@ func (c *Client) Waiting(id string) (execution.Request, execution.Result, error)
 	if err != nil || s == nil {
 		return execution.Request{}, execution.Result{}, errors.Join(err, noRecord(s))
 	}
+	c.settle()
 	r, err := s.Get(id)
 	if err != nil {
 		return execution.Request{}, execution.Result{}, err
