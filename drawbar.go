@@ -285,7 +285,7 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 		if res.Status == execution.StatusUnsupported { // nothing ran
 			undecide()
 		}
-		if res.Continuation != nil && (res.Status == execution.StatusAwaitingApproval || res.Status == execution.StatusNeedsClarification) {
+		if res.Continuation != nil && waits(res.Status) {
 			c.warn(writer.KeepRequest(continuable(run.Request(), opts.Secrets)))
 		}
 		c.warn(writer.Finish(res))

@@ -12,9 +12,9 @@ import (
 	"github.com/drawbar/drawbar/internal/runstore"
 )
 
-// Waiting returns the request that continues a recorded run which ended waiting for a person, here or on another machine with a copy of its
-// record: awaiting_approval, to which the caller adds Continuation.Decision, or needs_clarification, to which the caller adds the answer as
-// Message.Text. id may be the beginning of the run's id. Variables of the environment that hold secrets are not recorded: those of this process
+// Waiting returns the request that continues a recorded run which could not end, here or on another machine with a copy of its record. The caller
+// adds what it waits for: Continuation.Decision if it is awaiting_approval, the answer as Message.Text if it is needs_clarification, and what is to
+// be done as Message.Text if it is deferred. id may be the beginning of the run's id. Variables of the environment that hold secrets are not recorded: those of this process
 // apply.
 func (c *Client) Waiting(id string) (execution.Request, execution.Result, error) {
 	s, err := c.openStore()
@@ -33,7 +33,7 @@ func (c *Client) Waiting(id string) (execution.Request, execution.Result, error)
 	if err != nil {
 		return execution.Request{}, res, err
 	}
-	if res.Status != execution.StatusAwaitingApproval && res.Status != execution.StatusNeedsClarification {
+	if !waits(res.Status) {
 		return execution.Request{}, res, execution.Errorf(execution.CodeNoPendingInteraction, "run %s waits for nothing: it has ended, %s", r.ID, res.Status)
 	}
 	if res.Continuation == nil {
@@ -62,7 +62,7 @@ func (c *Client) Waiting(id string) (execution.Request, execution.Result, error)
 // the directory, with the defaults of this client.
 func WaitingResult(res execution.Result, cwd string) (execution.Request, error) {
 	switch {
-	case res.Status != execution.StatusAwaitingApproval && res.Status != execution.StatusNeedsClarification:
+	case !waits(res.Status):
 		return execution.Request{}, execution.Errorf(execution.CodeNoPendingInteraction, "the result waits for nothing: its status is %.40q", res.Status)
 	case res.Continuation == nil:
 		return execution.Request{}, execution.Errorf(execution.CodeInvalidStateTransition, "the result has no continuation")
@@ -77,6 +77,11 @@ func goOn(req execution.Request, res execution.Result) execution.Request {
 		req.Run.Model = ""
 	}
 	return req
+}
+
+// waits reports whether a turn with this status can be continued.
+func waits(s execution.Status) bool {
+	return s == execution.StatusAwaitingApproval || s == execution.StatusNeedsClarification || s == execution.StatusDeferred
 }
 
 func noRecord(s *runstore.Store) error {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -519,6 +520,110 @@ func TestDelivery(t *testing.T) {
 	w.result = execution.Result{Status: execution.StatusCompleted}
 	if r, _ = w.resume(w.create(asks()).ID, reply, nil); r.Delivery.Status != NotApplicable {
 		t.Errorf("%+v", r.Delivery)
+	}
+}
+
+// TestSurfaces: a surface that has the answer does not get it again because another one failed.
+func TestSurfaces(t *testing.T) {
+	t.Parallel()
+	var got []string
+	var broken error
+	rt := New(Options{Store: &Memory{}, Run: func(context.Context, Turn) (execution.Result, error) {
+		return execution.Result{Status: execution.StatusCompleted, Text: "done"}, nil
+	}, Deliver: func(_ context.Context, _ string, r Record) error {
+		got = append(got, r.Delivery.Surfaces...)
+		if r.Delivery.Surfaces[0] == "b" {
+			return broken
+		}
+		return nil
+	}})
+	broken = errors.New("busy")
+	c := asks()
+	c.Surfaces = []string{"a", "b", "c"}
+	r, err := rt.Create(t.Context(), c)
+	if err == nil {
+		r, _, err = rt.Resume(t.Context(), r.ID, reply)
+	}
+	if err != nil || r.Delivery.Status != PendingDelivery || r.Delivery.Error != "busy" || !slices.Equal(r.Delivery.Done, []string{"a", "c"}) {
+		t.Fatalf("%+v %v", r.Delivery, err)
+	}
+	broken = nil
+	r, err = rt.deliver(t.Context(), r)
+	if err != nil || r.Delivery.Status != Delivered || !slices.Equal(got, []string{"a", "b", "c", "b"}) || len(r.Delivery.Surfaces) != 3 {
+		t.Errorf("%+v %v, delivered to %v", r.Delivery, err, got)
+	}
+}
+
+// TestLongTurn: a turn may take as long as it wants, as long as its process lives.
+func TestLongTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &Memory{}
+		first := New(Options{Store: store, Hold: time.Minute, Run: func(context.Context, Turn) (execution.Result, error) {
+			time.Sleep(time.Hour)
+			return execution.Result{Status: execution.StatusCompleted, Text: "done"}, nil
+		}})
+		other := New(Options{Store: store, Hold: time.Minute, Run: func(context.Context, Turn) (execution.Result, error) {
+			t.Error("it runs twice")
+			return execution.Result{}, nil
+		}})
+		c := approval()
+		r, err := first.Create(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		approve := Trigger{Kind: ApprovalResolution, ApprovalID: "q1", Decision: Approved}
+		done := make(chan Record)
+		go func() {
+			r, _, err := first.Resume(t.Context(), r.ID, approve)
+			if err != nil {
+				t.Error(err)
+			}
+			done <- r
+		}()
+		for range 100 {
+			time.Sleep(30 * time.Second)
+			if _, err := other.Tick(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if _, _, err := other.Resume(t.Context(), r.ID, approve); !errors.Is(err, ErrResuming) {
+				t.Fatalf("%v", err)
+			}
+		}
+		if r := <-done; r.Status != Completed || r.Bounds.Attempts != 1 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestJobs: due records are looked at as many at once as the options say.
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	for jobs, want := range map[int]int{0: 1, 1: 1, 3: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			var running, most atomic.Int32
+			rt := New(Options{Store: &Memory{}, Jobs: jobs, Run: func(context.Context, Turn) (execution.Result, error) {
+				most.Store(max(most.Load(), running.Add(1)))
+				time.Sleep(time.Second)
+				running.Add(-1)
+				return execution.Result{Status: execution.StatusCompleted}, nil
+			}})
+			for range 6 {
+				if _, err := rt.Create(t.Context(), waits(execution.StatusDeferred, map[string]any{"scheduledWake": true})); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(usualWake)
+			if _, err := rt.Tick(t.Context()); err != nil || int(most.Load()) != want {
+				t.Errorf("%d jobs: %d at once, %v", jobs, most.Load(), err)
+			}
+			all, err := rt.o.Store.List(t.Context(), "")
+			for _, r := range all {
+				if r.Status != Completed || err != nil {
+					t.Errorf("%+v %v", r, err)
+				}
+			}
+		})
 	}
 }
 

@@ -133,6 +133,7 @@ const (
 // Delivery is where the answer of the resumed turn goes.
 type Delivery struct {
 	Surfaces           []string       `json:"surfaceIds,omitempty"`
+	Done               []string       `json:"deliveredSurfaceIds,omitempty"` // of Surfaces, those that have it
 	SuppressIfReturned bool           `json:"suppressIfSessionReengaged,omitempty"`
 	Status             DeliveryStatus `json:"status"`
 	Text               string         `json:"text,omitempty"`

@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
@@ -28,7 +30,7 @@ const (
 	approvalTTL    = 24 * time.Hour
 	usualWake      = time.Hour
 	usualAttempts  = 3
-	usualHold      = 15 * time.Minute
+	usualHold      = 2 * time.Minute
 	deliveryPause  = 10 * time.Second // before the second attempt; doubles
 	deliveryMost   = 5
 	resumedTurnFmt = "%s:resume:%d"
@@ -78,14 +80,17 @@ type Options struct {
 	Store Store // required
 	// Run runs a resumed turn. Required for Resume and Tick. Its ctx is that of the call.
 	Run func(context.Context, Turn) (execution.Result, error)
-	// Deliver takes the answer of a resumed turn to its surfaces. It may be called again with the same key after a failure or a crash. nil
-	// delivers nothing.
+	// Deliver takes the answer of a resumed turn to a surface, the only one in r.Delivery.Surfaces, or to none if the record names none. It may
+	// be called again with the same key after a failure or a crash. nil delivers nothing.
 	Deliver func(ctx context.Context, key string, r Record) error
 	// Returned reports whether the user is back in the session, so that an answer is not delivered; nil is never.
 	Returned func(context.Context, Record) bool
 	Now      func() time.Time // nil is time.Now
-	// Hold is how long a resumed turn may take before another process takes the record for abandoned; 0 is 15 minutes.
-	Hold  time.Duration
+	// Hold is how long a process that resumes a turn may be silent before others take the record for abandoned; 0 is 2 minutes. The process says
+	// every third of it that it lives, however long the turn takes.
+	Hold time.Duration
+	// Jobs is how many due records Tick looks at at once; 0 is one.
+	Jobs  int
 	Trace func(event string, r Record) // may be nil
 }
 
@@ -265,8 +270,39 @@ func (rt *Runtime) Resume(ctx context.Context, id string, t Trigger) (Record, ex
 	}
 	r.Version++
 	rt.o.Trace("resumed_turn_started", r)
+	held := rt.hold(context.WithoutCancel(ctx), r)
 	res, err := rt.o.Run(ctx, Turn{r, t, fmt.Sprintf(resumedTurnFmt, r.Origin.TurnID, r.Bounds.Attempts)})
-	return rt.after(context.WithoutCancel(ctx), r, res, err)
+	return rt.after(context.WithoutCancel(ctx), held(), res, err)
+}
+
+// hold keeps a resuming record from being taken for abandoned until the returned function is called, which returns the record as it is then.
+func (rt *Runtime) hold(ctx context.Context, r Record) (end func() Record) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(max(rt.o.Hold/3, time.Second))
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+			}
+			next := r
+			next.HeldUntil = rt.o.Now().Add(rt.o.Hold)
+			if err := rt.o.Store.Update(ctx, next); errors.Is(err, ErrConflict) {
+				return // it was cancelled or given up: after sees it
+			} else if err == nil {
+				next.Version++
+				r = next
+			}
+		}
+	}()
+	return func() Record {
+		close(over)
+		<-ended
+		return r
+	}
 }
 
 // lost is the answer to somebody who was not the first.
@@ -334,10 +370,9 @@ func (rt *Runtime) deliver(ctx context.Context, r Record) (Record, error) {
 	d := &r.Delivery
 	d.LastAttemptAt = now
 	d.Attempts++
-	var failed error
 	if d.SuppressIfReturned && rt.o.Returned != nil && rt.o.Returned(ctx, r) {
 		d.Status = SuppressedBack
-	} else if failed = rt.o.Deliver(ctx, r.ID, r); failed == nil {
+	} else if failed := rt.deliverTo(ctx, r, d); failed == nil {
 		d.Status, d.DeliveredAt, d.Error = Delivered, now, ""
 	} else if d.Error = failed.Error(); d.Attempts >= deliveryMost {
 		d.Status = DeliveryFailed
@@ -349,6 +384,28 @@ func (rt *Runtime) deliver(ctx context.Context, r Record) (Record, error) {
 	}
 	r.Version++
 	return r, nil
+}
+
+// deliverTo takes the answer to the surfaces that do not have it, and notes those that got it.
+func (rt *Runtime) deliverTo(ctx context.Context, r Record, d *Delivery) error {
+	if len(d.Surfaces) == 0 {
+		return rt.o.Deliver(ctx, r.ID, r)
+	}
+	var errs []error
+	done := slices.Clone(d.Done)
+	for _, s := range d.Surfaces {
+		if slices.Contains(done, s) {
+			continue
+		}
+		r.Delivery.Surfaces = []string{s}
+		if err := rt.o.Deliver(ctx, r.ID, r); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		done = append(done, s)
+	}
+	d.Done = done
+	return errors.Join(errs...)
 }
 
 // Cancel ends a continuation; one that has ended stays as it is. A turn that is being resumed is not stopped, but what it returns does not
@@ -373,16 +430,25 @@ func (rt *Runtime) Tick(ctx context.Context) (next time.Time, err error) {
 	if err != nil {
 		return next, err
 	}
+	var mu sync.Mutex
 	var errs []error
+	var all sync.WaitGroup
+	room := make(chan struct{}, max(rt.o.Jobs, 1))
 	for _, r := range due {
-		err := rt.look(ctx, r, now)
-		if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrResuming) && !errors.Is(err, ErrFinal) {
-			errs = append(errs, err)
-		}
+		room <- struct{}{}
 		if ctx.Err() != nil {
 			break
 		}
+		all.Go(func() {
+			defer func() { <-room }()
+			if err := rt.look(ctx, r, now); err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrResuming) && !errors.Is(err, ErrFinal) {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
 	}
+	all.Wait()
 	rest, err := rt.o.Store.Due(ctx, now.Add(100*365*24*time.Hour))
 	if err == nil && len(rest) > 0 {
 		next = rest[0].due()

@@ -250,8 +250,9 @@ func TestApprovalAcrossTurns(t *testing.T) {
 			l := newLab(t, k, `{"turns":[{"text":"x"}]}`)
 			path, other := filepath.Join(l.outside(), "asked.txt"), filepath.Join(l.outside(), "other.txt")
 			call := escalated(k, path)
-			then := map[string]string{"same": fmt.Sprintf(`{"tools":[%s]},`, call), "twice": fmt.Sprintf(`{"tools":[%[1]s]},{"tools":[%[1]s]},`, call),
-				"other": fmt.Sprintf(`{"tools":[%s]},`, escalated(k, other))}[c.then]
+			// The first turn may go on for a while after it was stopped; what follows is for the model that was told of the decision.
+			const told = `{"match":{"contains":"The permission that you asked for"},"tools":[%s]},`
+			then := map[string]string{"same": fmt.Sprintf(told, call), "twice": fmt.Sprintf(told+`{"tools":[%s]},`, call, call), "other": fmt.Sprintf(told, escalated(k, other))}[c.then]
 			if k.inside { // it makes the call itself, without its model
 				then = map[string]string{"same": "", "twice": fmt.Sprintf(`{"tools":[%s]},`, call), "other": fmt.Sprintf(`{"tools":[%s]},`, escalated(k, other))}[c.then]
 				c.made = c.approved

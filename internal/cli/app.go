@@ -56,6 +56,11 @@ type App struct {
 	closeErr error
 }
 
+// At returns an app for another directory of a project, with a client of its own, for runs that nobody watches. The caller closes it.
+func (a *App) At(dir string) *App {
+	return &App{In: strings.NewReader(""), Out: io.Discard, Err: a.Err, Getenv: a.Getenv, Version: a.Version, NoColor: a.NoColor, MakeClient: a.MakeClient, dir: dir}
+}
+
 // Client returns the client of this process. Its warnings go to standard error.
 func (a *App) Client() (*drawbar.Client, error) {
 	a.once.Do(func() {

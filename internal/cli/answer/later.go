@@ -43,15 +43,11 @@ func (l *later) args(n int) cobra.PositionalArgs {
 // goOn starts the run that continues one that waits, and reports whether there was one to continue. It decides about what the run asked permission
 // for, or answers its question with text.
 func (l *later) goOn(cmd *cobra.Command, app *cli.App, args []string, approve bool, text string) (done bool, err error) {
-	client, err := app.Client()
-	if err != nil {
-		return false, err
-	}
 	var req execution.Request
 	var res execution.Result
 	var from execution.RunID
 	if l.result != "" {
-		if req, res, err = l.read(app); err != nil {
+		if req, res, err = ReadResult(app, l.result); err != nil {
 			return true, err
 		}
 	} else {
@@ -59,11 +55,11 @@ func (l *later) goOn(cmd *cobra.Command, app *cli.App, args []string, approve bo
 		if err != nil || r.Live || r.Status != execution.StatusAwaitingApproval && r.Status != execution.StatusNeedsClarification {
 			return false, err
 		}
-		if from = r.ID; r.Cwd != "" {
-			app.SetDir(r.Cwd)
-			if client, err = app.Client(); err != nil {
-				return true, err
-			}
+		from = r.ID
+		app.SetDir(r.Cwd)
+		client, err := app.Client()
+		if err != nil {
+			return true, err
 		}
 		if req, res, err = client.Waiting(string(r.ID)); err != nil {
 			return true, err
@@ -85,17 +81,17 @@ func (l *later) goOn(cmd *cobra.Command, app *cli.App, args []string, approve bo
 		req.Message.Text = execution.Prompt(text)
 	default:
 		key, _ := req.Continuation.State[execution.StateApproval].(string)
-		req.Continuation.Decision = &execution.ContinuationDecision{ApprovalID: key, Approved: approve, Reason: text, By: whoIs()}
+		req.Continuation.Decision = &execution.ContinuationDecision{ApprovalID: key, Approved: approve, Reason: text, By: WhoIs()}
 		req.Message.Text = "Go on."
 		if !approve {
 			req.Message.Text = "Go on without it."
 		}
 	}
-	return true, run.Continue(cmd.Context(), app, client, req, from, l.trust)
+	return true, run.Continue(cmd.Context(), app, req, from, l.trust)
 }
 
-// whoIs is the name of the person, for the record.
-func whoIs() string {
+// WhoIs is the name of the person who decides, for the record; empty if unknown.
+func WhoIs() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
 	}
@@ -105,31 +101,30 @@ func whoIs() string {
 // maxResult is the maximum size of a result in a file.
 const maxResult = 64 << 20
 
-// read reads a result, or the last of a stream of events.
-func (l *later) read(app *cli.App) (req execution.Request, res execution.Result, err error) {
+// ReadResult reads a result, or the last of a stream of events, and returns it with the request that continues it.
+func ReadResult(app *cli.App, file string) (req execution.Request, res execution.Result, err error) {
 	var b []byte
-	if l.result == "-" {
+	if file == "-" {
 		b, err = io.ReadAll(io.LimitReader(app.In, maxResult+1))
 	} else {
-		b, err = os.ReadFile(l.result)
+		b, err = os.ReadFile(file)
 	}
 	if err != nil {
 		return req, res, cli.Usage("--result: %v", err)
 	}
 	if len(b) > maxResult {
-		return req, res, cli.Usage("--result %s has more than %d bytes", l.result, maxResult)
+		return req, res, cli.Usage("--result %s has more than %d bytes", file, maxResult)
 	}
 	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
-	last := lines[len(lines)-1]
 	var event struct {
 		Type   string
 		Result json.RawMessage
 	}
-	if json.Unmarshal(last, &event) == nil && event.Type == "finished" {
+	if json.Unmarshal(lines[len(lines)-1], &event) == nil && event.Type == "finished" {
 		b = event.Result
 	}
 	if err := json.Unmarshal(b, &res); err != nil || res.Status == "" {
-		return req, res, cli.Usage("--result %s has no result of a run: %v", l.result, err).WithHint("save it with: drawbar run AGENT --format json ... > result.json")
+		return req, res, cli.Usage("--result %s has no result of a run", file).WithHint("save it with: drawbar run AGENT --format json ... > result.json")
 	}
 	dir, err := os.Getwd()
 	if err != nil {

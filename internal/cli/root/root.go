@@ -25,6 +25,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/budget"
 	"github.com/drawbar/drawbar/internal/cli/config"
 	"github.com/drawbar/drawbar/internal/cli/conform"
+	"github.com/drawbar/drawbar/internal/cli/continuations"
 	"github.com/drawbar/drawbar/internal/cli/cost"
 	"github.com/drawbar/drawbar/internal/cli/demo"
 	"github.com/drawbar/drawbar/internal/cli/doctor"
@@ -119,9 +120,10 @@ var entries = []entry{
 	{name: "interrupt", group: "run", make: steer.NewInterrupt},
 	{name: "diff", group: "run", make: steer.NewDiff},
 	{name: "logs", group: "run", short: "Print the events of a run; -f follows a live one", make: logs.New},
-	{name: "approve", group: "run", short: "Approve what a waiting run asks; also: deny RUN, answer RUN TEXT", make: answer.NewApprove},
+	{name: "approve", group: "run", short: "Approve what a waiting run asks; also: deny RUN, answer RUN TEXT, continuations", make: answer.NewApprove},
 	{name: "deny", group: "run", make: answer.NewDeny},
 	{name: "answer", group: "run", make: answer.New},
+	{name: "continuations", group: "run", make: continuations.New},
 	{name: "wait", group: "run", short: "Wait until runs end; exits with the code of the first that did not complete", make: wait.New},
 	{name: "stop", group: "run", short: "Stop runs and everything they started", make: stop.New},
 	{name: "worktrees", group: "run", short: "List and remove the git worktrees of runs; to have their work: adopt, merge", make: worktrees.New},

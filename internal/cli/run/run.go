@@ -228,24 +228,6 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	return execute(cmd.Context(), app, client, req, opts, o.name, &o.answer)
 }
 
-// Continue runs the request that continues an ended run in the foreground, with the hooks that the configuration adds to every run.
-func Continue(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, from execution.RunID, trust bool) error {
-	if err := app.TrustAgent(ctx, req.Run.Agent, trust); err != nil {
-		return err
-	}
-	entry, err := client.Adapters().Get(req.Run.Agent)
-	if err != nil {
-		return err
-	}
-	opts := drawbar.RunOptions{Parent: from}
-	wait, err := addHooks(ctx, app, entry, req.Run.Cwd, nil, agent.DefaultHookTimeout, trust, &opts)
-	if err != nil {
-		return err
-	}
-	defer wait()
-	return Execute(ctx, app, client, req, opts)
-}
-
 // promptless reports whether nothing gives a prompt. args begin with the agent's name.
 func promptless(cmd *cobra.Command, f *cli.RequestFlags, args []string) bool {
 	return len(args) < 2 && f.File == "" && !cmd.Flags().Changed("prompt") && cmd.ArgsLenAtDash() < 0
