@@ -10,11 +10,18 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar"
-	"github.com/drawbar/drawbar/continuation"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/modelserver"
-	"github.com/drawbar/drawbar/policy"
-	"github.com/drawbar/drawbar/turncontext"
+	"github.com/drawbar/drawbar/product/chat"
+	"github.com/drawbar/drawbar/product/continuation"
+	"github.com/drawbar/drawbar/product/coordination"
+	"github.com/drawbar/drawbar/product/memory"
+	"github.com/drawbar/drawbar/product/policy"
+	"github.com/drawbar/drawbar/product/proactive"
+	"github.com/drawbar/drawbar/product/routing"
+	"github.com/drawbar/drawbar/product/surface"
+	"github.com/drawbar/drawbar/product/traits"
+	"github.com/drawbar/drawbar/product/turncontext"
 )
 
 // product is a bot: it assembles a request, asks its policy, runs Drawbar's own agent, and keeps what has to wait. Each call of open is
@@ -199,5 +206,96 @@ func TestProductAsksBack(t *testing.T) {
 	var refused *policy.Refused
 	if !errors.As(err, &refused) || refused.Decision.Reason != "not this" || len(p.audit) != before+1 {
 		t.Errorf("%v, audit %+v", err, p.audit)
+	}
+}
+
+// TestProductOfAllParts is the whole way of a message: surface, conversation, traits, memory, specialists, policy, routing, the turn, its memory, the answer
+// on the surface, and a reminder days later.
+func TestProductOfAllParts(t *testing.T) {
+	p := newProduct(t, `{"turns":[{"match":{"contains":"Monday"},"text":"Come on Monday.","repeat":true},{"text":"I do not know.","repeat":true}]}`)
+	ctx := t.Context()
+	store, err := memory.OpenSQLite(ctx, filepath.Join(t.TempDir(), "memory.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	now := func() time.Time { return p.now }
+	remembered, chats := memory.Memory{Store: store, Now: now}, chat.Sessions{Store: &chat.Memory{}, Now: now}
+	var surfaces surface.Registry
+	var shown []string
+	if err := surfaces.Register(surface.Surface{ID: "phone", Capabilities: surface.Capabilities{MaxChars: 40}, Send: func(_ context.Context, e surface.Event) error {
+		shown = append(shown, e.Text)
+		return nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	character, _, err := traits.New(turncontext.Traits{Voice: "concise", Formality: "casual", Proactivity: "medium", Risk: "cautious"}, map[string]traits.Hints{"phone": {MaxChars: 40}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := remembered.Write(ctx, memory.Entry{Scope: memory.Scope{Kind: memory.User, ID: "ann"}, Content: "Ann is free on Mondays."}); err != nil {
+		t.Fatal(err)
+	}
+	team := coordination.Coordinator{Specialists: []coordination.Specialist{{Name: "clerk", Do: func(context.Context, coordination.Task) (coordination.Result, error) {
+		return coordination.Result{Output: "The shop opens on Monday.", Status: coordination.Complete}, nil
+	}}}}
+	_, gate, run := p.open()
+
+	message, err := surface.Normalize("phone", map[string]any{"user": "ann", "text": "When may I come on a Monday?"}, p.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := chats.Resolve(ctx, message.UserID, "shop", message.SurfaceID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gate.Check(ctx, policy.Action{Type: "turn", Description: message.Text}); err != nil {
+		t.Fatal(err)
+	}
+	memos, err := team.Run(ctx, coordination.Plan{Intent: "answer", Steps: []coordination.Step{{Specialist: "clerk", Instruction: message.Text}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assembly, err := turncontext.Assembler{Retrieve: remembered.Candidates("shop", message.Text)}.Assemble(ctx, turncontext.Input{AssistantID: "bot", TurnID: "turn-1", SessionID: session.ID,
+		UserID: message.UserID, Identity: turncontext.Identity{SystemPrompt: "You serve.", Traits: character.Traits()}, Enrichment: memos.Memos()})
+	if err != nil || len(assembly.Used(turncontext.FromMemory)) != 1 || len(assembly.Used(turncontext.FromEnrichment)) != 1 {
+		t.Fatalf("%+v %v", assembly, err)
+	}
+	worth, err := (routing.Policy{}).Decide(routing.Turn{Cost: memos.CostUSD})
+	if err != nil || worth.Mode != routing.Fast {
+		t.Fatalf("%+v %v", worth, err)
+	}
+	res, err := run(ctx, assembly.Request(execution.Message{ID: message.ID, Text: execution.Prompt(message.Text), ReceivedAt: message.ReceivedAt}, turncontext.With{ResponseStyle: character.Style("phone")}))
+	if err != nil || res.Status != execution.StatusCompleted || res.CorrelationID != session.ID || res.TurnID != "turn-1" {
+		t.Fatalf("%s %+v %v", res.Status, res.Error, err)
+	}
+	if _, err := surfaces.Fanout(ctx, surface.Event{SessionID: session.ID, Text: res.Output.Text}, session.Surfaces, surface.Fanout{}); err != nil || len(shown) != 1 || shown[0] != "Come on Monday." {
+		t.Fatalf("%q %v", shown, err)
+	}
+	entry, err := remembered.Write(ctx, memory.Entry{Scope: memory.Scope{Kind: memory.Session, ID: session.ID}, Content: "Ann was told to come on Monday."})
+	if err == nil {
+		_, err = remembered.Promote(ctx, entry.ID, memory.Scope{Kind: memory.User, ID: "ann"}, true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	p.now = p.now.Add(72 * time.Hour)
+	if swept, err := chats.Sweep(ctx); err != nil || len(swept) != 1 {
+		t.Fatalf("%v %v", swept, err)
+	}
+	engine := proactive.New(proactive.Options{Now: now})
+	if err := engine.Add(proactive.FollowUp{ID: "remind", Template: "Shall we still expect you?", Condition: func(ctx context.Context, m proactive.Moment) (bool, error) {
+		s, err := chats.Store.Get(ctx, m.SessionID)
+		return s.State == chat.Suspended, err
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	decisions, err := engine.FollowUps(ctx, proactive.Moment{SessionID: session.ID, ScheduledAt: p.now, LastActivityAt: session.LastActivityAt})
+	if err != nil || len(decisions) != 1 || !decisions[0].Fire || decisions[0].Mode != routing.Cheap {
+		t.Fatalf("%+v %v", decisions, err)
+	}
+	if err := gate.Check(ctx, policy.Action{Type: "reminder", Description: decisions[0].Template, Proactive: true}); err != nil {
+		t.Error(err)
 	}
 }

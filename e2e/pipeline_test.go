@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar"
-	"github.com/drawbar/drawbar/continuation"
-	"github.com/drawbar/drawbar/continuation/delivery"
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/policy"
-	"github.com/drawbar/drawbar/turncontext"
+	"github.com/drawbar/drawbar/product/continuation"
+	"github.com/drawbar/drawbar/product/continuation/delivery"
+	"github.com/drawbar/drawbar/product/policy"
+	"github.com/drawbar/drawbar/product/turncontext"
 )
 
 // TestPipeline is the integration suite of the BYOH specification over real agents: context to request to result; a result to a continuation, its

@@ -17,10 +17,10 @@ import (
 
 	"github.com/drawbar/drawbar"
 	_ "github.com/drawbar/drawbar/adapter/all"
-	"github.com/drawbar/drawbar/continuation"
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/policy"
-	"github.com/drawbar/drawbar/turncontext"
+	"github.com/drawbar/drawbar/product/continuation"
+	"github.com/drawbar/drawbar/product/policy"
+	"github.com/drawbar/drawbar/product/turncontext"
 )
 
 var (

@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drawbar/drawbar/continuation"
-	"github.com/drawbar/drawbar/continuation/delivery"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/answer"
+	"github.com/drawbar/drawbar/product/continuation"
+	"github.com/drawbar/drawbar/product/continuation/delivery"
 )
 
 type adding struct {

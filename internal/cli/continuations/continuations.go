@@ -15,12 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
-	"github.com/drawbar/drawbar/continuation"
-	"github.com/drawbar/drawbar/continuation/delivery"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/run"
 	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/product/continuation"
+	"github.com/drawbar/drawbar/product/continuation/delivery"
 )
 
 // Keys of the metadata of a record.

@@ -14,7 +14,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/settings/config"
-	"github.com/drawbar/drawbar/routing"
+	"github.com/drawbar/drawbar/product/routing"
 )
 
 // What candidates are compared by.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/continuation"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/product/continuation"
 	"github.com/drawbar/drawbar/transport/httpcall"
 )
 

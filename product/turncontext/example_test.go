@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/drawbar/drawbar/execution"
-	"github.com/drawbar/drawbar/policy"
-	"github.com/drawbar/drawbar/turncontext"
+	"github.com/drawbar/drawbar/product/policy"
+	"github.com/drawbar/drawbar/product/turncontext"
 )
 
 // A product assembles the request of a turn and asks its policy; what is left is client.Run(ctx, request, drawbar.RunOptions{}).

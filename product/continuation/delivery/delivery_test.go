@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/continuation"
+	"github.com/drawbar/drawbar/product/continuation"
 )
 
 func answered(surfaces ...string) continuation.Record {
