@@ -345,6 +345,12 @@ func (c *Client) prepare(req execution.Request) (execution.Request, catalog.Entr
 	return req, entry, nil
 }
 
+// Entry returns the agent that a run with these options would have: theirs, that of their profile, or the client's default.
+func (c *Client) Entry(o execution.RunOptions) (catalog.Entry, error) {
+	_, entry, err := c.resolve(o)
+	return entry, err
+}
+
 // resolve finds the agent of a run and applies the profile and the client's defaults to its options. The agent
 // comes from the options, then the profile, then the client.
 func (c *Client) resolve(o execution.RunOptions) (execution.RunOptions, catalog.Entry, error) {

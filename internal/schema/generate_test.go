@@ -25,7 +25,7 @@ func generate() (map[string][]byte, error) {
 		{"negotiation", reflect.TypeFor[execution.Negotiation]()},
 		{"result", reflect.TypeFor[execution.Result]()},
 	} {
-		s, err := forType(v.typ)
+		s, err := Of(v.typ)
 		if err != nil {
 			return nil, fmt.Errorf("schema of %s: %w", v.name, err)
 		}
@@ -64,35 +64,6 @@ func putProfile(files map[string][]byte) error {
 	return put(files, "profile", s)
 }
 
-func forType(t reflect.Type) (*jsonschema.Schema, error) {
-	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: special()})
-	if err != nil {
-		return nil, err
-	}
-	open(s)
-	return s, nil
-}
-
-// open allows unknown fields, which a later minor version may add.
-func open(s *jsonschema.Schema) {
-	if s == nil {
-		return
-	}
-	s.AdditionalProperties = openValue(s.AdditionalProperties)
-	for _, p := range s.Properties {
-		open(p)
-	}
-	open(s.Items)
-}
-
-func openValue(s *jsonschema.Schema) *jsonschema.Schema {
-	if s == nil || s.Not != nil {
-		return nil
-	}
-	open(s)
-	return s
-}
-
 // eventSchema returns a schema with one object per event type.
 func eventSchema() (*jsonschema.Schema, error) {
 	all := &jsonschema.Schema{}
@@ -108,7 +79,7 @@ func eventSchema() (*jsonschema.Schema, error) {
 		"raw":              {Description: "the agent's own line, in debug mode"},
 	}
 	for _, typ := range execution.EventTypes() {
-		s, err := forType(reflect.TypeOf(execution.ZeroBody(typ)))
+		s, err := Of(reflect.TypeOf(execution.ZeroBody(typ)))
 		if err != nil {
 			return nil, fmt.Errorf("schema of event %s: %w", typ, err)
 		}

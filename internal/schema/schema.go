@@ -41,6 +41,36 @@ func putConfig(files map[string][]byte) error {
 	return put(files, "config", s)
 }
 
+// Of returns the schema of a type, open for fields that a later version may add.
+func Of(t reflect.Type) (*jsonschema.Schema, error) {
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: special()})
+	if err != nil {
+		return nil, err
+	}
+	open(s)
+	return s, nil
+}
+
+// open allows unknown fields, which a later minor version may add.
+func open(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	s.AdditionalProperties = openValue(s.AdditionalProperties)
+	for _, p := range s.Properties {
+		open(p)
+	}
+	open(s.Items)
+}
+
+func openValue(s *jsonschema.Schema) *jsonschema.Schema {
+	if s == nil || s.Not != nil {
+		return nil
+	}
+	open(s)
+	return s
+}
+
 // Agent returns the schema of a custom agent's entry.
 func Agent() ([]byte, error) {
 	files := map[string][]byte{}

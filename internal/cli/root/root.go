@@ -46,6 +46,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli/profiles"
 	"github.com/drawbar/drawbar/internal/cli/ps"
 	"github.com/drawbar/drawbar/internal/cli/roadmap"
+	"github.com/drawbar/drawbar/internal/cli/rpc"
 	"github.com/drawbar/drawbar/internal/cli/run"
 	"github.com/drawbar/drawbar/internal/cli/script"
 	"github.com/drawbar/drawbar/internal/cli/sessions"
@@ -111,7 +112,7 @@ type entry struct {
 }
 
 var entries = []entry{
-	{name: "run", group: "run", short: "Run an agent and stream what it does; many prompts: batch FILE", make: run.New},
+	{name: "run", group: "run", short: "Run an agent and stream what it does; many prompts: batch FILE; from other languages: rpc", make: run.New},
 	{name: "batch", group: "run", make: batch.New},
 	{name: "attach", group: "run", short: "Follow a live run and send it messages", make: attach.New},
 	{name: "ps", group: "run", short: "List live runs, or all runs with --all; on one screen: top", make: ps.New},
@@ -124,6 +125,7 @@ var entries = []entry{
 	{name: "deny", group: "run", make: answer.NewDeny},
 	{name: "answer", group: "run", make: answer.New},
 	{name: "continuations", group: "run", make: continuations.New},
+	{name: "rpc", group: "run", make: rpc.New},
 	{name: "wait", group: "run", short: "Wait until runs end; exits with the code of the first that did not complete", make: wait.New},
 	{name: "stop", group: "run", short: "Stop runs and everything they started", make: stop.New},
 	{name: "worktrees", group: "run", short: "List and remove the git worktrees of runs; to have their work: adopt, merge", make: worktrees.New},

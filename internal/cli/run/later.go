@@ -55,3 +55,15 @@ func continuing(ctx context.Context, app *cli.App, req execution.Request, from e
 	wait, err := addHooks(ctx, app, entry, req.Run.Cwd, nil, agent.DefaultHookTimeout, trust, &opts)
 	return client, opts, wait, err
 }
+
+// Hooked adds the hooks of the configuration to a run of a client of the caller's. The returned function waits for hooks that still run.
+func Hooked(ctx context.Context, app *cli.App, client *drawbar.Client, req execution.Request, trust bool, opts *drawbar.RunOptions) (wait func(), err error) {
+	entry, err := client.Entry(req.Run)
+	if err != nil {
+		return nil, err
+	}
+	if err := app.TrustAgent(ctx, entry.Descriptor.Name, trust); err != nil {
+		return nil, err
+	}
+	return addHooks(ctx, app, entry, req.Run.Cwd, nil, agent.DefaultHookTimeout, trust, opts)
+}
