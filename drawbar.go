@@ -48,6 +48,7 @@ import (
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/transport/process"
+	"github.com/drawbar/drawbar/transport/remote"
 )
 
 // Options configure a client. The zero value uses the registered agents and records runs.
@@ -155,11 +156,12 @@ func New(o Options) (*Client, error) {
 // re-executes itself as a small supervisor of each run, and in that role Supervise never returns. On other
 // platforms it does nothing.
 //
-// On every platform it is also the hook command that agents start in runs with a PreToolUse hook: without the
-// call such runs are refused.
+// On every platform it is also the hook command that agents start in runs with a PreToolUse hook, and the process that
+// stands for an agent elsewhere (Run.Invocation): without the call such runs are refused.
 func Supervise() {
 	process.MaybeKeeper()
 	hookrelay.MaybeRelay()
+	remote.MaybeProxy()
 }
 
 // Adapters returns the registry of agents.

@@ -22,7 +22,7 @@ const learnAfter = time.Second
 // queries it in parallel when the run lasts, or after a run whose output was not understood, and warns; learn
 // is nil if there is nothing to query. version is empty until known.
 func (c *Client) checkVersion(d adapter.Descriptor, req execution.Request) (version string, learn func(run *agent.Run), err error) {
-	if _, own := req.Run.Env["PATH"]; own || d.MinVersion == "" || c.opts.Host != nil {
+	if _, own := req.Run.Env["PATH"]; own || req.Run.Invocation.Elsewhere() || d.MinVersion == "" || c.opts.Host != nil {
 		return "", nil, nil // another PATH means a different program than detection would find
 	}
 	dir := c.opts.StateDir

@@ -243,6 +243,18 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 	if (o.MaxTokens > 0 || o.MaxOutputTokens > 0) && !a.OutputTokenLimit {
 		n.add(info, execution.ReasonOther, "maxOutputTokens", "%s has no output token limit; it is ignored", s.Agent)
 	}
+	if o.Invocation.Elsewhere() {
+		refuse(!a.Elsewhere, execution.ReasonOther, "invocation", "running elsewhere than on this machine")
+		for _, here := range []struct {
+			what string
+			has  bool
+		}{{"tools of the caller", len(req.Tools) > 0}, {"hooks that can deny a tool call", s.ToolHook || len(o.DenyTools) > 0}, {"skills", len(o.Skills) > 0},
+			{"files as attachments", slices.ContainsFunc(req.Message.Attachments, func(a execution.Attachment) bool { return a.FilePath != "" })}} {
+			if here.has && a.Elsewhere {
+				n.add(block, execution.ReasonOther, "invocation "+here.what, "%s are on this machine, and %s runs on %s", here.what, s.Agent, o.Invocation)
+			}
+		}
+	}
 	if o.Profile != "" {
 		n.add(block, execution.ReasonOther, "profile", "the profile %s was not resolved before the request was made", o.Profile)
 	}
@@ -333,6 +345,9 @@ func (n *negotiation) effective(req execution.Request) {
 	}
 	e.Notes = append([]string{}, e.Notes...)
 	a := &e.Agent
+	if req.Run.Invocation.Elsewhere() { // its process here can be paused, the one there goes on
+		a.Verbs = slices.DeleteFunc(slices.Clone(a.Verbs), func(v execution.Verb) bool { return v == execution.VerbPause || v == execution.VerbResume })
+	}
 	for _, list := range []*[]string{&a.ThinkingOverrides, &a.PluginFormats, &a.Platforms, &a.AuthFiles} {
 		*list = slices.Clone(*list)
 	}

@@ -185,6 +185,7 @@ func TestNegotiateOptions(t *testing.T) {
 		{"append prompt", func(r *execution.Request) { r.Run.SystemPromptMode = execution.SystemPromptAppend }, func(c *caps) { c.Agent.SystemPromptModes = nil }, "systemPromptMode", "warning"},
 		{"max turns", func(r *execution.Request) { r.Run.MaxTurns = 1 }, func(c *caps) { c.TraceDepth = execution.TraceMinimal }, "maxTurns", "blocking"},
 		{"budget", func(r *execution.Request) { r.Run.MaxBudgetUSD = &budget }, func(c *caps) { c.Agent.CostReported = false }, "budget", "blocking"},
+		{"elsewhere", func(r *execution.Request) { r.Run.Invocation = "ssh:build1" }, func(c *caps) { c.Agent.Elsewhere = false }, "invocation", "blocking"},
 		{"skills", func(r *execution.Request) { r.Run.Skills = []string{"x"} }, func(*caps) {}, "skills", "blocking"},
 		{"agents doc", func(r *execution.Request) { r.Run.AgentsDoc = "x" }, func(*caps) {}, "agentsMd", "blocking"},
 		{"another override", func(r *execution.Request) { r.Run.ThinkingOverride = map[string]any{"sandbox_mode": "x"} },
@@ -393,5 +394,34 @@ func TestNegotiator(t *testing.T) {
 				t.Errorf("the result lists %v", res.Degradation)
 			}
 		})
+	}
+}
+
+// TestElsewhere: what is on this machine does not go with an agent that runs elsewhere, and its process cannot be paused there.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(*execution.Request, *agent.Situation){
+		"":       func(*execution.Request, *agent.Situation) {},
+		"skills": func(r *execution.Request, _ *agent.Situation) { r.Run.Skills = []string{"x"} },
+		"tools of the caller": func(r *execution.Request, s *agent.Situation) {
+			r.Tools, s.ToolHandler = []execution.Tool{{Name: "x"}}, true
+		},
+		"hooks that can deny a tool call": func(_ *execution.Request, s *agent.Situation) { s.ToolHook = true },
+		"files as attachments": func(r *execution.Request, _ *agent.Situation) {
+			r.Message.Attachments = []execution.Attachment{{FilePath: "/x.png", MimeType: "image/png"}}
+		},
+	} {
+		c := at.Capable()
+		c.Agent.Skills = true
+		req, s := request("hi"), agent.Situation{Agent: "fake"}
+		req.SchemaVersion, req.Run.Invocation = execution.SchemaVersion, "ssh:build1:/srv"
+		change(&req, &s)
+		n := agent.Negotiate(c, req, s)
+		if n.Supported != (what == "") || what != "" && (len(n.Reasons) != 1 || n.Reasons[0].Capability != "invocation "+what) {
+			t.Errorf("%q: %+v", what, n.Reasons)
+		}
+		if n.EffectiveCapabilities.Agent.Has(execution.VerbPause) || !c.Agent.Has(execution.VerbPause) {
+			t.Errorf("%q: verbs %v", what, n.EffectiveCapabilities.Agent.Verbs)
+		}
 	}
 }

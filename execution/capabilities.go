@@ -107,6 +107,7 @@ type AgentCapabilities struct {
 	Platforms            []string           `json:"supportedPlatforms"` // darwin, linux, windows
 	RequiresGitRepo      bool               `json:"requiresGitRepo"`
 	RequiresPTY          bool               `json:"requiresPty"`
+	Elsewhere            bool               `json:"supportsInvocation"` // Run.Invocation: on another machine, in a container or a pod
 	AuthMethods          []AuthMethod       `json:"authMethods"`
 	AuthFiles            []string           `json:"authFiles,omitempty"`
 	SystemPromptModes    []SystemPromptMode `json:"systemPromptModes"`

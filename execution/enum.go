@@ -58,7 +58,6 @@ func EnumValues() map[string][]string {
 	add(m, "OutputFormat", outputFormats)
 	add(m, "ModelProtocol", modelProtocols)
 	add(m, "MCPTransport", mcpTransports)
-	add(m, "InvocationMode", invocationModes)
 	add(m, "ContextCategory", contextCategories)
 	add(m, "RiskLevel", riskLevels)
 	add(m, "HookSupport", hookSupports)

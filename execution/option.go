@@ -121,7 +121,9 @@ var options = []Option{
 	{Name: "keepRetrying", Flag: "keep-retrying", Reach: reachPlain, Usage: "let the agent keep retrying when its credentials are rejected"},
 	{Name: "debug", Flag: "debug", Reach: reachPlain, Usage: "show agent output that could not be parsed"},
 	{Name: "command", Reach: reachPlain}, // the words after -- of drawbar run
-	{Name: "invocation", Reach: reachPlain},
+	{Name: "invocation", Flag: "on", Env: "DRAWBAR_ON", Reach: reachUser,
+		Usage: "where the agent runs: local, ssh:[USER@]HOST[:DIR], docker:IMAGE or kubernetes:[NAMESPACE/]POD[:DIR] (default local)",
+		Doc:   "where agents run; user's file only"},
 
 	{Name: "cwd", Flag: "cwd", Short: "C", Reach: ReachDefaults, Usage: "directory to work in (default: here)"},
 	{Name: "agentsDoc", Flag: "agents-doc", Reach: ReachDefaults,

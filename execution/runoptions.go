@@ -56,7 +56,7 @@ type RunOptions struct {
 	Profile              string            `json:"profile,omitempty"`
 	CollectEvents        bool              `json:"collectEvents,omitempty"`
 	Debug                bool              `json:"debug,omitempty"` // emit unrecognized lines as log events
-	Invocation           InvocationMode    `json:"invocation,omitempty"`
+	Invocation           Invocation        `json:"invocation,omitempty"`
 }
 
 // SystemPromptMode says how the system prompt combines with the agent's own.
@@ -147,14 +147,6 @@ const (
 )
 
 var outputFormats = []OutputFormat{FormatText, FormatJSON, FormatJSONL}
-
-// InvocationMode is where the agent's process runs.
-type InvocationMode string
-
-// InvocationLocal starts the agent on this machine.
-const InvocationLocal InvocationMode = "local"
-
-var invocationModes = []InvocationMode{InvocationLocal}
 
 // EnvironmentMode says which environment variables the agent's process inherits.
 type EnvironmentMode string
@@ -248,6 +240,9 @@ func (o RunOptions) validate(f *faults) {
 	}
 	if strings.HasPrefix(o.Model, "-") {
 		f.addf("run.model", strconv.Quote(o.Model), "a model id", "begins with a dash")
+	}
+	if _, err := o.Invocation.Target(); err != nil {
+		f.addf("run.invocation", strconv.Quote(string(o.Invocation)), "local, ssh:HOST[:DIR], docker:IMAGE or kubernetes:[NAMESPACE/]POD[:DIR]", err.Error())
 	}
 	if o.Cwd != "" && !absolute(o.Cwd) {
 		f.addf("run.cwd", strconv.Quote(o.Cwd), "an absolute path", "is relative")

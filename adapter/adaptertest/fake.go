@@ -106,7 +106,7 @@ func Capable() execution.Capabilities {
 			RuntimeHooks: allHooks(), Thinking: true,
 			ThinkingEfforts:      []execution.ThinkingEffort{execution.EffortLow, execution.EffortHigh},
 			ThinkingBudgetTokens: true, JSONMode: true, StructuredOutput: true, StructuredSession: execution.TransportPersistent,
-			InteractiveMode: true, StdinInjection: true, ImageInput: true, FileAttachments: true,
+			Elsewhere: true, InteractiveMode: true, StdinInjection: true, ImageInput: true, FileAttachments: true,
 			AuthMethods:       []execution.AuthMethod{{Type: "none", Name: "no login"}},
 			SandboxModes:      []execution.SandboxMode{execution.SandboxReadOnly, execution.SandboxWorkspace, execution.SandboxNone},
 			SystemPromptModes: []execution.SystemPromptMode{execution.SystemPromptPrepend, execution.SystemPromptAppend, execution.SystemPromptReplace},

@@ -35,6 +35,7 @@ func capabilities() execution.Capabilities {
 			Thinking: true, ThinkingEfforts: append([]execution.ThinkingEffort(nil), efforts...), ThinkingBudgetTokens: true,
 			JSONMode: true, StructuredOutput: true, StructuredSession: execution.TransportPersistent,
 			SubagentDispatch: true, ParallelExecution: true,
+			Elsewhere:       true,
 			InteractiveMode: true, StdinInjection: true,
 			ImageInput: true, FileAttachments: true,
 			AuthMethods: []execution.AuthMethod{

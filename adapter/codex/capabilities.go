@@ -48,6 +48,7 @@ func capabilities() execution.Capabilities {
 			AgentsMD:          true,
 			SubagentDispatch:  true,
 			ParallelExecution: true,
+			Elsewhere:         true,
 			InteractiveMode:   true,
 			StdinInjection:    true,
 			ImageInput:        true,

@@ -38,6 +38,7 @@ func capabilities() execution.Capabilities {
 			JSONMode:          true,
 			StructuredSession: execution.TransportPersistent,
 			SubagentDispatch:  true, ParallelExecution: true,
+			Elsewhere:       true,
 			InteractiveMode: true, StdinInjection: true,
 			ImageInput: true, FileAttachments: true,
 			AuthMethods: []execution.AuthMethod{

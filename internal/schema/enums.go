@@ -15,7 +15,7 @@ func enumTypes() []reflect.Type {
 		reflect.TypeFor[e.Status](), reflect.TypeFor[e.FailureCode](), reflect.TypeFor[e.ErrorCode](), reflect.TypeFor[e.ErrorClass](),
 		reflect.TypeFor[e.ErrorCategory](), reflect.TypeFor[e.ExitReason](), reflect.TypeFor[e.TraceEventType](), reflect.TypeFor[e.SystemPromptMode](),
 		reflect.TypeFor[e.ThinkingEffort](), reflect.TypeFor[e.ApprovalMode](), reflect.TypeFor[e.SandboxMode](), reflect.TypeFor[e.StreamMode](), reflect.TypeFor[e.OutputFormat](), reflect.TypeFor[e.ModelProtocol](),
-		reflect.TypeFor[e.MCPTransport](), reflect.TypeFor[e.InvocationMode](), reflect.TypeFor[e.ContextCategory](), reflect.TypeFor[e.RiskLevel](),
+		reflect.TypeFor[e.MCPTransport](), reflect.TypeFor[e.ContextCategory](), reflect.TypeFor[e.RiskLevel](),
 		reflect.TypeFor[e.HookSupport](), reflect.TypeFor[e.SessionTransport](), reflect.TypeFor[e.Verb](), reflect.TypeFor[e.When](),
 		reflect.TypeFor[e.TimeoutKind](), reflect.TypeFor[e.DebugLevel](), reflect.TypeFor[e.LogSource](), reflect.TypeFor[e.InputSource](),
 		reflect.TypeFor[e.RunState](), reflect.TypeFor[e.EventType](), reflect.TypeFor[e.EnvironmentMode](), reflect.TypeFor[e.TurnEndReason](),

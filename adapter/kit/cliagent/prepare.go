@@ -37,6 +37,12 @@ func (r *run) prepare(ctx context.Context) (process.Spec, *refusal) {
 	if err := checkFiles(r.req); err != nil {
 		return process.Spec{}, refuse(err)
 	}
+	here := r.req.Run.Cwd
+	target, err := r.req.Run.Invocation.Target()
+	if err != nil {
+		return process.Spec{}, refuse(execution.Errorf(execution.CodeValidation, "run.invocation: %w", err))
+	}
+	r.req.Run.Cwd = target.WorkDir(here)
 	if err := r.serveTools(); err != nil {
 		return process.Spec{}, refuse(err)
 	}
@@ -51,6 +57,9 @@ func (r *run) prepare(ctx context.Context) (process.Spec, *refusal) {
 		return process.Spec{}, refuse(err)
 	}
 	r.drive.terminal = inv.PTY
+	if r.req.Run.Invocation.Elsewhere() {
+		return r.elsewhere(target, here, inv)
+	}
 	env := r.spec.environment(r.opts.Environ(), inv, r.req.Run, "")
 	if r.tools != nil {
 		env.bypassProxy("127.0.0.1")

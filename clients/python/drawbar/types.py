@@ -976,7 +976,7 @@ class RunOptions(TypedDict):
     profile: NotRequired[str]
     collectEvents: NotRequired[bool]
     debug: NotRequired[bool]
-    invocation: NotRequired[Literal["local"]]
+    invocation: NotRequired[str]
 
 
 class Summary(TypedDict):
@@ -1076,6 +1076,7 @@ class AgentCapabilities(TypedDict):
     supportedPlatforms: list[str]
     requiresGitRepo: bool
     requiresPty: bool
+    supportsInvocation: bool
     authMethods: list[AuthMethod]
     authFiles: NotRequired[list[str]]
     systemPromptModes: list[Literal["prepend", "append", "replace"]]

@@ -968,7 +968,7 @@ export interface RunOptions {
   profile?: string;
   collectEvents?: boolean;
   debug?: boolean;
-  invocation?: ("local");
+  invocation?: string;
 }
 
 export interface Summary {
@@ -1068,6 +1068,7 @@ export interface AgentCapabilities {
   supportedPlatforms: string[];
   requiresGitRepo: boolean;
   requiresPty: boolean;
+  supportsInvocation: boolean;
   authMethods: AuthMethod[];
   authFiles?: string[];
   systemPromptModes: ("prepend" | "append" | "replace")[];

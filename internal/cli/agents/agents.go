@@ -182,6 +182,7 @@ func abilities(caps execution.Capabilities) []ability {
 	row("skills for one run", a.Skills)
 	row("agents document for one run", a.AgentsMD)
 	row("plugins", a.Plugins)
+	row("runs elsewhere", a.Elsewhere)
 	h := a.RuntimeHooks
 	row("hook before a tool", h.PreToolUse)
 	row("hook can modify tool input", h.ModifyToolInput)

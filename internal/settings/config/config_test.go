@@ -180,7 +180,7 @@ func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{"DRAWBAR_AGENT": "codex", "DRAWBAR_MODEL": "m", "DRAWBAR_PROFILE": "p", "DRAWBAR_APPROVE": "yolo", "DRAWBAR_SANDBOX": "read-only",
 		"DRAWBAR_EFFORT": "low", "DRAWBAR_ENVIRONMENT": "minimal", "DRAWBAR_STREAM": "off", "DRAWBAR_TIMEOUT": "90s", "DRAWBAR_IDLE_TIMEOUT": "1m",
-		"DRAWBAR_GRACE": "0s", "DRAWBAR_MAX_TURNS": "3", "DRAWBAR_BUDGET": "1.5"}
+		"DRAWBAR_GRACE": "0s", "DRAWBAR_MAX_TURNS": "3", "DRAWBAR_BUDGET": "1.5", "DRAWBAR_ON": "ssh:build1"}
 	for o := range execution.Options() {
 		if o.Env != "" && values[o.Env] == "" {
 			t.Errorf("%s is not tested", o.Env)
@@ -195,11 +195,11 @@ func TestEnvironment(t *testing.T) {
 	}
 	budget, grace := 1.5, int64(0)
 	want := execution.RunOptions{Model: "m", ApprovalMode: "yolo", Sandbox: "read-only", ThinkingEffort: "low", Environment: "minimal", Stream: "off",
-		TimeoutMs: 90_000, InactivityTimeoutMs: 60_000, GracePeriodMs: &grace, MaxTurns: 3, MaxBudgetUSD: &budget}
+		TimeoutMs: 90_000, InactivityTimeoutMs: 60_000, GracePeriodMs: &grace, MaxTurns: 3, MaxBudgetUSD: &budget, Invocation: "ssh:build1"}
 	if !reflect.DeepEqual(run, want) || c.DefaultAgent() != "codex" || c.Profile() != "p" {
 		t.Errorf("got %+v, agent %q, profile %q; want %+v", run, c.DefaultAgent(), c.Profile(), want)
 	}
-	for name, bad := range map[string]string{"DRAWBAR_TIMEOUT": "soon", "DRAWBAR_GRACE": "-1s", "DRAWBAR_MAX_TURNS": "x", "DRAWBAR_APPROVE": "maybe", "DRAWBAR_CONFIG_DIR": "rel", "DRAWBAR_PROJECT_DIR": "rel"} {
+	for name, bad := range map[string]string{"DRAWBAR_TIMEOUT": "soon", "DRAWBAR_GRACE": "-1s", "DRAWBAR_MAX_TURNS": "x", "DRAWBAR_APPROVE": "maybe", "DRAWBAR_ON": "vm:x", "DRAWBAR_CONFIG_DIR": "rel", "DRAWBAR_PROJECT_DIR": "rel"} {
 		p := newPlace(t)
 		p.env[name] = bad
 		if _, err := Read(p.work, p.getenv); execution.CodeOf(err) != execution.CodeConfig {

@@ -26,7 +26,7 @@ var loose = map[string][]string{
 	"maxOutputTokens": {"100000", "0"}, "timeout": {"0", "600000"}, "inactivityTimeout": {"0", "600000"}, "gracePeriodMs": {"99999999999", "600000"},
 	"environment": {`"inherit"`, `""`}, "env": {`{"LD_PRELOAD":"/x.so"}`, "{}"}, "mcpServers": {`[{"name":"h","transport":"stdio","command":"/bin/sh"}]`, "[]"},
 	"skills": {`["x"]`, "[]"}, "retryPolicy": {`{"maxAttempts":50}`, `{"maxRetries":50}`, `{"baseDelayMs":3000}`, "{}"}, "systemPromptMode": {`"replace"`, `""`},
-	"allowTools": {`["Bash"]`, "[]"}, "denyTools": {"[]", `["Bash(rm:*)"]`},
+	"allowTools": {`["Bash"]`, "[]"}, "denyTools": {"[]", `["Bash(rm:*)"]`}, "invocation": {`"ssh:evil"`, `"local"`, `""`},
 	"profile": {`"x"`}, "safeDirectories": {`["*"]`, "[]"}, "budgets": {`[{"daily":100000}]`, "[]"},
 }
 
