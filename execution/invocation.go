@@ -1,7 +1,7 @@
 package execution
 
 import (
-	"fmt"
+	"errors"
 	"path"
 	"strings"
 )
@@ -49,14 +49,14 @@ func (v Invocation) Target() (Target, error) {
 		if i := strings.Index(name, ":/"); i >= 0 {
 			t.Name, t.Dir = name[:i], path.Clean(name[i+1:])
 		} else if strings.Contains(name, ":") {
-			return Target{}, fmt.Errorf("the directory after the last colon is not absolute")
+			return Target{}, errors.New("has a directory after the last colon that is not absolute")
 		}
 	default:
-		return Target{}, fmt.Errorf("is not local, ssh:HOST[:DIR], docker:IMAGE or kubernetes:[NAMESPACE/]POD[:DIR]")
+		return Target{}, errors.New("names no place that is known")
 	}
 	// It becomes an argument of a program that would take a dash for an option.
 	if t.Name == "" || strings.HasPrefix(t.Name, "-") || strings.ContainsAny(t.Name, " \t\r\n\x00'\"\\`$;&|<>(){}*?!#~") {
-		return Target{}, fmt.Errorf("has an empty name, or characters that names do not have")
+		return Target{}, errors.New("has an empty name, or characters that names do not have")
 	}
 	return t, nil
 }

@@ -159,6 +159,9 @@ func (o *options) race(cmd *cobra.Command, app *cli.App, args []string) error {
 		if req.Run, err = o.flags.RunIn(app, cmd, base.Run.Cwd, entry.Descriptor.Name, over); err != nil {
 			return err
 		}
+		if err := here(req.Run, "--race"); err != nil {
+			return err
+		}
 		req.Run.Agent, req.Run.SystemPromptMode = entry.Descriptor.Name, base.Run.SystemPromptMode
 		req.Run.Tags = append(slices.Clip(req.Run.Tags), "race-"+r.ID)
 		if err := o.askNobody(cmd, &req); err != nil {

@@ -20,11 +20,24 @@ type place struct {
 	Auto bool   `json:"auto,omitempty"` // nobody named it: it goes if the run leaves nothing in it
 }
 
+// here refuses a run in a worktree whose agent would not see it: a container does, another machine does not.
+func here(run execution.RunOptions, what string) error {
+	if t, err := run.Invocation.Target(); err != nil || t.Kind == "" || t.Kind == execution.TargetDocker {
+		return nil //nolint:nilerr // the run says what is wrong with it
+	}
+	return cli.Usage("%s makes a worktree on this machine, and the agent would run on %s", what, run.Invocation).WithHint("leave out --on, or work in a worktree that is there: --on ssh:HOST:DIR")
+}
+
 // placeOf returns the worktree that --worktree asks for, nil for none. The run gets an id, from which a name is made.
 func placeOf(value string, req *execution.Request) (*place, error) {
 	switch value {
 	case "":
 		return nil, nil
+	}
+	if err := here(req.Run, "--worktree"); err != nil {
+		return nil, err
+	}
+	switch value {
 	case newWorktree:
 		if req.Run.RunID == "" {
 			req.Run.RunID = agent.NewRunID()
