@@ -160,6 +160,10 @@ func TestCostsOfBrokenRuns(t *testing.T) {
 		for session, what := range was {
 			r, f := record[k.name+":"+session], files[k.name+":"+session]
 			t.Logf("%-12s record %s, files %s", what, r, f)
+			if f == "" && (what == "killed" || what == "lost") && strings.HasPrefix(r, "1000/100 ") { // the tokens were streamed, and the end came before the file
+				partly(t, "the tokens of a run that was "+what+" are in the record and in no file")
+				continue
+			}
 			if f == "" { // it ended before it wrote that part of its file
 				if what != "killed" && what != "lost" && k.forgets == "" {
 					t.Errorf("%s: the files have nothing", what)
