@@ -13,8 +13,8 @@ import (
 )
 
 // Waiting returns the request that continues a recorded run which could not end, here or on another machine with a copy of its record. The caller
-// adds what it waits for: Continuation.Decision if it is awaiting_approval, the answer as Message.Text if it is needs_clarification, and what is to
-// be done as Message.Text if it is deferred. id may be the beginning of the run's id. Variables of the environment that hold secrets are not recorded: those of this process
+// adds what the run waits for: Continuation.Decision for awaiting_approval, the answer as Message.Text for needs_clarification, the next instruction as
+// Message.Text for deferred. id may be the beginning of the run's id. Variables of the environment that hold secrets are not recorded: those of this process
 // apply.
 func (c *Client) Waiting(id string) (execution.Request, execution.Result, error) {
 	s, err := c.openStore()
@@ -111,10 +111,17 @@ func (c *Client) decide(req execution.Request) (undo func(), err error) {
 		return func() {}, err
 	}
 	of, _ := req.Continuation.State["runId"].(string)
+	if of == "" { // of an agent or a version that names no run: the state itself tells the turn
+		state, err := json.Marshal(req.Continuation.State)
+		if err != nil {
+			return nil, execution.Errorf(execution.CodeValidation, "continuation.state: %w", err)
+		}
+		of = string(state)
+	}
 	if undo, err = s.Decide(of, req.Continuation.Decision.ApprovalID, req.Run.RunID); err != nil {
 		var before *runstore.DecidedError
 		if errors.As(err, &before) {
-			return nil, execution.Errorf(execution.CodeInteractionNotFound, "the approval %s of run %s cannot be decided again: %w", req.Continuation.Decision.ApprovalID, of, err).
+			return nil, execution.Errorf(execution.CodeInteractionNotFound, "the approval %s of run %.100s cannot be decided again: %w", req.Continuation.Decision.ApprovalID, of, err).
 				WithHint("drawbar logs %s", before.By)
 		}
 		return nil, execution.Errorf(execution.CodeConfig, "take note of the decision, so that it is used once: %w", err)

@@ -69,6 +69,13 @@ func TestWaiting(t *testing.T) {
 	if _, err := do(req); !errors.As(err, &e) || e.Code != execution.CodeInteractionNotFound || !strings.HasPrefix(e.Hint, "drawbar logs ") {
 		t.Errorf("a second decision: %v", err)
 	}
+	// A continuation that names no run is told from another one by its state.
+	delete(req.Continuation.State, "runId")
+	for i, want := range []bool{true, false} {
+		if _, err := do(req); (err == nil) != want {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
 	if _, _, err := client.Waiting("0000"); err == nil {
 		t.Error("a run that does not exist waits")
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/drawbar/drawbar/internal/base/sqlitefile"
 )
@@ -19,10 +18,7 @@ CREATE INDEX IF NOT EXISTS chats_user ON chats (user);`
 
 // OpenSQLite opens the store at path, and makes it if there is none.
 func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
-	db, err := sqlitefile.Open(ctx, path, 10*time.Second, func(ctx context.Context, db *sql.DB) error {
-		_, err := db.ExecContext(ctx, schema)
-		return err
-	})
+	db, err := sqlitefile.OpenTables(ctx, path, schema)
 	if err != nil {
 		return nil, fmt.Errorf("open the sessions in %s: %w", path, err)
 	}

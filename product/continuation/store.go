@@ -125,10 +125,7 @@ CREATE INDEX IF NOT EXISTS continuations_session ON continuations (session, crea
 
 // OpenSQLite opens the store at path, and makes it if there is none.
 func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
-	db, err := sqlitefile.Open(ctx, path, 10*time.Second, func(ctx context.Context, db *sql.DB) error {
-		_, err := db.ExecContext(ctx, schema)
-		return err
-	})
+	db, err := sqlitefile.OpenTables(ctx, path, schema)
 	if err != nil {
 		return nil, fmt.Errorf("open the continuations in %s: %w", path, err)
 	}

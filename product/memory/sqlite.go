@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/drawbar/drawbar/internal/base/sqlitefile"
 )
@@ -21,10 +20,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS memories_words USING fts5 (content, content =
 
 // OpenSQLite opens the store at path, and makes it if there is none.
 func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
-	db, err := sqlitefile.Open(ctx, path, 10*time.Second, func(ctx context.Context, db *sql.DB) error {
-		_, err := db.ExecContext(ctx, schema)
-		return err
-	})
+	db, err := sqlitefile.OpenTables(ctx, path, schema)
 	if err != nil {
 		return nil, fmt.Errorf("open the memories in %s: %w", path, err)
 	}

@@ -102,7 +102,7 @@ func TestRepetition(t *testing.T) {
 	}
 }
 
-// TestStates: what is told becomes active; it is resolved, replaced or expires once, and handlers see each change.
+// TestStates: a signal that somebody was told of is active. It ends once: resolved, replaced or expired. Handlers see each change.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	l := New(Options{})

@@ -48,6 +48,14 @@ func Open(ctx context.Context, path string, busy time.Duration, setup func(conte
 	}
 }
 
+// OpenTables is Open for tables that never change: schema makes those that are missing. A statement waits ten seconds for other processes.
+func OpenTables(ctx context.Context, path, schema string) (*sql.DB, error) {
+	return Open(ctx, path, 10*time.Second, func(ctx context.Context, db *sql.DB) error {
+		_, err := db.ExecContext(ctx, schema)
+		return err
+	})
+}
+
 // address returns the URI of a file with parameters.
 func address(path, query string) string {
 	name := filepath.ToSlash(path)
