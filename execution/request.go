@@ -175,8 +175,10 @@ func (c Continuation) validate(f *faults) {
 	}
 	waits, _ := c.State[StateApproval].(string)
 	switch {
-	case c.Kind != ContinuationApproval || waits == "":
-		f.addf("continuation.decision", "a decision", "", "nothing waits for it: the continuation is of the kind "+fmt.Sprintf("%q", c.Kind))
+	case c.Kind != ContinuationApproval:
+		f.addf("continuation.decision", "a decision", "", fmt.Sprintf("decides about a continuation of the kind %q, which waits for none", c.Kind))
+	case waits == "":
+		f.addf("continuation.decision", "a decision", "", "decides about a continuation whose state has no "+StateApproval)
 	case c.Decision.ApprovalID != waits:
 		f.addf("continuation.decision.approvalId", fmt.Sprintf("%.100q", c.Decision.ApprovalID), fmt.Sprintf("%.100q", waits), "is not what the continuation waits for")
 	}

@@ -71,11 +71,17 @@ func (l *later) goOn(cmd *cobra.Command, app *cli.App, args []string, approve bo
 		}
 	}
 	answers := cmd.Name() == "answer"
-	switch asked := res.Status == execution.StatusNeedsClarification; {
-	case answers && !asked:
-		return true, execution.Errorf(execution.CodeNoPendingInteraction, "run %s does not wait for an answer; it asks: %s", res.RunID, cli.OneLine(res.ApprovalRequest.Reason, 200)).
+	switch {
+	case res.Status == execution.StatusDeferred:
+		return true, execution.Errorf(execution.CodeNoPendingInteraction, "run %s waits for nobody: it reached a limit", res.RunID).WithHint("drawbar continuations add --help")
+	case answers && res.Status == execution.StatusAwaitingApproval:
+		asks := "permission"
+		if res.ApprovalRequest != nil {
+			asks = cli.OneLine(res.ApprovalRequest.Reason, 200)
+		}
+		return true, execution.Errorf(execution.CodeNoPendingInteraction, "run %s does not wait for an answer; it asks: %s", res.RunID, asks).
 			WithHint("drawbar approve %[1]s, drawbar deny %[1]s", res.RunID)
-	case !answers && asked:
+	case !answers && res.Status == execution.StatusNeedsClarification:
 		return true, execution.Errorf(execution.CodeNoPendingInteraction, "run %s does not wait for permission; it asks a question", res.RunID).WithHint("drawbar answer %s TEXT", res.RunID)
 	case answers:
 		req.Message.Text = execution.Prompt(text)
