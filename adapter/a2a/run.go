@@ -294,9 +294,6 @@ func (r *run) result(name string) execution.Result {
 	res := execution.Result{SchemaVersion: execution.SchemaVersion, BackendID: name, SessionID: r.session, TurnCount: r.turns, Retries: r.retries,
 		Metadata: map[string]any{}}
 	r.last.Fill(&res)
-	if f := r.last.Failure; f != nil {
-		res.ExitReason = service.Exit(f)
-	}
 	if r.waiting != "" && !r.req.Run.NoSession {
 		res.Continuation = &execution.Continuation{Kind: execution.ContinuationClarification, State: map[string]any{"agent": name, "sessionId": r.session,
 			"taskId": string(r.waiting), "question": r.task.said()}}

@@ -258,9 +258,6 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 		}
 	}
 	o.Fill(&res)
-	if o.Reason == execution.TurnLimitReached {
-		res.ExitReason = execution.ExitTurnLimit
-	}
 	return res
 }
 

@@ -17,12 +17,6 @@ func (p *parser) Noise(line string) bool {
 	return strings.HasPrefix(line, "Error executing prompt: Error: Cannot invoke native session after disposal")
 }
 
-// failure is why a turn failed.
-type failure struct {
-	code    execution.ErrorCode
-	message string
-}
-
 // callFailure is a failed model call.
 type callFailure struct {
 	status    int64
@@ -106,9 +100,8 @@ func (p *parser) sessionError(s *cliagent.Sink) bool {
 		return false
 	}
 	p.ensureTurn(s)
-	f := &failure{message: strings.TrimSpace(v.Message.Str())}
-	f.code = p.codeOfError(v.ErrorType.Str(), v.ErrorCode.Str(), strings.ToLower(f.message), cliagent.Count(v.StatusCode))
-	p.failure = f
+	message := strings.TrimSpace(v.Message.Str())
+	p.failure = failure(p.codeOfError(v.ErrorType.Str(), v.ErrorCode.Str(), strings.ToLower(message), cliagent.Count(v.StatusCode)), message)
 	return true
 }
 
@@ -158,23 +151,24 @@ var failures = cliagent.Failures{
 	},
 }
 
-// contextExceeded reads the numbers in the text.
-func contextExceeded(text string) execution.ContextExceeded {
-	return cliagent.ContextNumbers(text, "after reserving output (", "%d tokens; limit %d")
-}
-
-// announce emits the event of a failure.
-func (f *failure) announce(s *cliagent.Sink) {
-	s.Emit((&cliagent.Failure{Code: f.code, Message: f.message, Hint: loginGuidance,
-		Context: contextExceeded(f.message)}).Event())
+// failure is why a turn failed.
+func failure(code execution.ErrorCode, message string) *cliagent.Failure {
+	f := &cliagent.Failure{Code: code, Message: message}
+	switch code {
+	case execution.CodeAuth:
+		f.Hint = loginGuidance
+	case execution.CodeContextExceeded:
+		f.Context = cliagent.ContextNumbers(message, "after reserving output (", "%d tokens; limit %d")
+	}
+	return f
 }
 
 // startFailure derives from standard error why a process exited without its last line. It is nil if nothing is
 // recognized.
-func startFailure(exit process.Exit) *failure {
+func startFailure(exit process.Exit) *cliagent.Failure {
 	code, message := failures.Phrases.Complaint(exit)
 	if code == "" {
 		return nil
 	}
-	return &failure{code: code, message: message}
+	return failure(code, message)
 }

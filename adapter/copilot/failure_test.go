@@ -89,10 +89,10 @@ func TestErrorWords(t *testing.T) {
 
 func TestContextNumbers(t *testing.T) {
 	t.Parallel()
-	if got := contextExceeded("x after reserving output (210377 tokens; limit 128000). y"); got.UsedTokens != 210377 || got.MaxTokens != 128000 {
+	if got := failure(execution.CodeContextExceeded, "x after reserving output (210377 tokens; limit 128000). y").Context; got.UsedTokens != 210377 || got.MaxTokens != 128000 {
 		t.Errorf("%+v", got)
 	}
-	if got := contextExceeded("x after reserving output (many). y"); got != (execution.ContextExceeded{}) {
+	if got := failure(execution.CodeContextExceeded, "x after reserving output (many). y").Context; got != (execution.ContextExceeded{}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -74,8 +74,8 @@ type parser struct {
 	calls toolcall.Calls
 
 	retries  int
-	call     *callFailure // the last failed model call
-	failure  *failure     // the failure that ends the turn, unless it continues
+	call     *callFailure      // the last failed model call
+	failure  *cliagent.Failure // the failure that ends the turn, unless it continues
 	aborted  bool
 	final    *final // the last line
 	lastText string
@@ -282,7 +282,7 @@ func (p *parser) ensureTurn(s *cliagent.Sink) {
 func (p *parser) spoken(s *cliagent.Sink) {
 	p.ensureTurn(s)
 	if p.failure != nil {
-		s.Emit(execution.ErrorEvent{Code: p.failure.code, Message: p.failure.message, Recoverable: true})
+		s.Emit(execution.ErrorEvent{Code: p.failure.Code, Message: p.failure.Message, Recoverable: true})
 		p.failure = nil
 	}
 }

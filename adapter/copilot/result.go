@@ -117,57 +117,54 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 // conclude judges how the run ended. A result without a status leaves the judgement to the kit: exit code 0 proves
 // nothing, because Copilot has it after a signal too.
 func (p *parser) conclude(exit process.Exit, cost *execution.Cost, res *execution.Result, s *cliagent.Sink) {
-	f := p.failure
+	o := cliagent.Outcome{Reason: execution.TurnFailed, Failure: p.failure}
 	switch {
 	case p.aborted && exit.Stopped, p.final == nil && p.open && !p.aborted:
 		return
 	case p.aborted:
-		p.endTurn(execution.TurnEnd{Reason: execution.TurnInterrupted, Text: p.lastText, Cost: cost}, s)
-		fail(res, &failure{code: execution.CodeInterrupted, message: "the turn was interrupted"})
-		res.ExitReason = execution.ExitInterrupted
-		return
+		o = cliagent.Outcome{Reason: execution.TurnInterrupted, Text: p.endSteps(s)}
 	case p.final == nil:
-		if f = startFailure(exit); f == nil {
+		if o.Failure = startFailure(exit); o.Failure == nil {
 			return
 		}
-	case f == nil && p.final.code == 0 && p.open:
-		p.endTurn(execution.TurnEnd{Reason: execution.TurnCompleted, Text: p.lastText, Cost: cost}, s)
-		res.Status, res.ExitReason, res.TurnCount = execution.StatusCompleted, execution.ExitCompleted, 1
-		res.Output = &execution.Output{Text: p.lastText}
-		return
-	case f == nil:
-		f = p.unexplained(exit)
+	case o.Failure == nil && p.final.code == 0 && p.open:
+		o = cliagent.Outcome{Reason: execution.TurnCompleted, Text: p.endSteps(s)}
+	case o.Failure == nil:
+		o.Failure = p.unexplained(exit)
 	}
-	f.announce(s)
-	p.endTurn(execution.TurnEnd{Reason: execution.TurnFailed, Cost: cost, Error: execution.NewResultError(f.code, f.message)}, s)
-	fail(res, f)
-	res.ExitReason = execution.ExitCompleted // the process ended in order, whatever its exit code
+	o.Report(s)
+	end := o.End(0)
+	end.Cost = cost
+	p.endTurn(end, s)
+	o.Fill(res)
+	res.TurnCount = 1
 }
 
 // unexplained returns the failure of a run whose last line alone reports it.
-func (p *parser) unexplained(exit process.Exit) *failure {
+func (p *parser) unexplained(exit process.Exit) *cliagent.Failure {
 	if f := startFailure(exit); f != nil {
 		return f
 	}
 	if c := p.call; c != nil {
-		return &failure{code: cmp.Or(failures.Status(c.status), execution.CodeProvider), message: c.words()}
+		return failure(cmp.Or(failures.Status(c.status), execution.CodeProvider), c.words())
 	}
-	return &failure{code: execution.CodeAgentCrash, message: fmt.Sprintf("copilot ended with code %d and did not say why", p.final.code)}
+	return failure(execution.CodeAgentCrash, fmt.Sprintf("copilot ended with code %d and did not say why", p.final.code))
 }
 
 // endTurn ends the turn, if one is open, and what it left open.
 func (p *parser) endTurn(end execution.TurnEnd, s *cliagent.Sink) {
-	if !p.open {
-		return
+	if p.open {
+		p.endSteps(s)
+		p.open = false
+		s.Emit(end)
 	}
+}
+
+// endSteps ends what the turn left open and returns the agent's last text.
+func (p *parser) endSteps(s *cliagent.Sink) string {
 	for _, id := range slices.Sorted(maps.Keys(p.subs)) {
 		p.endStep(p.subs[id], s)
 	}
 	p.endStep(&p.main, s)
-	p.open = false
-	s.Emit(end)
-}
-
-func fail(res *execution.Result, f *failure) {
-	res.Status, res.Error, res.TurnCount = execution.StatusFailed, execution.NewResultError(f.code, f.message), 1
+	return p.lastText
 }

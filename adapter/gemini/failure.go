@@ -17,13 +17,10 @@ const (
 	trustGuidance = "trust the directory in gemini once, or set GEMINI_CLI_TRUST_WORKSPACE=true"
 )
 
-// failure is why a turn failed, as Gemini stated it.
-type failure struct{ cliagent.Failure }
-
 // failureOf reads the error of a result: the name of its class, and a message that usually contains the model API's
 // reply.
-func failureOf(class, message string) *failure {
-	f := &failure{cliagent.Failure{Message: message}}
+func failureOf(class, message string) *cliagent.Failure {
+	f := &cliagent.Failure{Message: message}
 	body, inner := apiError(message)
 	if inner {
 		f.Message = body.message
@@ -44,12 +41,12 @@ func failureOf(class, message string) *failure {
 		}
 	}
 	f.Final = f.Code == execution.CodeRateLimited && (class == "TerminalQuotaError" || strings.Contains(lower, "per day") || strings.Contains(lower, "daily"))
-	f.advise(lower)
+	advise(f, lower)
 	return f
 }
 
-// advise returns what to type next, if known.
-func (f *failure) advise(lower string) {
+// advise says what to type next, if known.
+func advise(f *cliagent.Failure, lower string) {
 	switch {
 	case strings.Contains(lower, "invalid auth method"):
 		f.Hint = gatewayGuidance
@@ -123,32 +120,17 @@ func apiError(text string) (b apiBody, ok bool) {
 	return b, ok
 }
 
-// report emits why a turn failed, before the turn's end.
-func (f *failure) report(s *cliagent.Sink) {
-	if f.Code != execution.CodeInterrupted && f.Code != execution.CodeTurnLimit {
-		s.Emit(f.Event())
+// outcomeOf returns the outcome of a turn that ended with a text and a failure; nil is none.
+func outcomeOf(text string, f *cliagent.Failure) *cliagent.Outcome {
+	o := &cliagent.Outcome{Reason: execution.TurnCompleted, Text: text, Failure: f}
+	switch {
+	case f == nil:
+	case f.Code == execution.CodeInterrupted:
+		o.Reason, o.Failure = execution.TurnInterrupted, nil
+	case f.Code == execution.CodeTurnLimit:
+		o.Reason, o.Failure = execution.TurnLimitReached, nil
+	default:
+		o.Reason = execution.TurnFailed
 	}
-}
-
-// reason returns the end of a turn that failed this way.
-func (f *failure) reason() execution.TurnEndReason {
-	switch f.Code {
-	case execution.CodeInterrupted:
-		return execution.TurnInterrupted
-	case execution.CodeTurnLimit:
-		return execution.TurnLimitReached
-	}
-	return execution.TurnFailed
-}
-
-// fill sets the failure in the run's result.
-func (f *failure) fill(res *execution.Result) {
-	if f.Code == execution.CodeTurnLimit {
-		res.Status, res.ExitReason = execution.StatusDeferred, execution.ExitTurnLimit
-		return
-	}
-	res.Status, res.Error = execution.StatusFailed, f.Result()
-	if f.Code == execution.CodeInterrupted {
-		res.ExitReason = execution.ExitInterrupted
-	}
+	return o
 }

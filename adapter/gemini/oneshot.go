@@ -37,11 +37,10 @@ type oneShot struct {
 	steps   int
 	inStep  bool
 	begun   bool
-	ended   bool
 	warned  string // the last error that is not a result
 	halted  string // why Gemini stopped the model, which it reports as a success
 	usage   execution.Usage
-	failure *failure
+	last    *cliagent.Outcome // nil before Gemini said how the turn ended
 }
 
 func newOneShot(req execution.Request) *oneShot {
@@ -118,7 +117,7 @@ func (p *oneShot) endStep(s *cliagent.Sink) {
 }
 
 // active reports whether a turn is running. Everything else is ignored.
-func (p *oneShot) active() bool { return p.begun && !p.ended }
+func (p *oneShot) active() bool { return p.begun && p.last == nil }
 
 // message handles a piece of text, or the prompt that Gemini repeats.
 func (p *oneShot) message(s *cliagent.Sink) bool {
@@ -171,43 +170,39 @@ func (p *oneShot) complain(s *cliagent.Sink) bool {
 // result handles the end of the turn and of the conversation.
 func (p *oneShot) result(s *cliagent.Sink) bool {
 	status := p.v.Status
-	if status.Kind() != jsonscan.String || p.ended {
+	if status.Kind() != jsonscan.String || p.last != nil {
 		return false
 	}
 	if !p.begun {
 		// It failed before there was a session; Exit reports it.
-		p.ended = true
-		p.failure = p.fault()
+		p.last = outcomeOf("", p.fault())
 		s.Done()
 		return true
 	}
-	if !status.IsStr("success") {
-		p.failure = p.fault()
-	} else if strings.HasPrefix(p.warned, "Maximum session turns") {
-		p.failure = &failure{cliagent.Failure{Code: execution.CodeTurnLimit, Message: p.warned}}
+	var f *cliagent.Failure
+	switch {
+	case !status.IsStr("success"):
+		f = p.fault()
+	case strings.HasPrefix(p.warned, "Maximum session turns"):
+		f = &cliagent.Failure{Code: execution.CodeTurnLimit}
+	case p.halted != "":
+		f = &cliagent.Failure{Code: execution.CodeInvalidOutput, Message: p.halted, Final: true}
 	}
-	if p.failure == nil && p.halted != "" {
-		p.failure = &failure{cliagent.Failure{Code: execution.CodeInvalidOutput, Message: p.halted, Final: true}}
-	}
-	if p.failure == nil {
+	if f == nil {
 		p.endStep(s)
 	} else {
 		p.endMessage(s)
 	}
 	p.count(p.v.Stats, s)
-	end := execution.TurnEnd{TurnIndex: 0, Reason: execution.TurnCompleted, Text: p.text}
-	if p.failure != nil {
-		end.Reason, end.Error = p.failure.reason(), p.failure.Result()
-		p.failure.report(s)
-	}
-	p.ended = true
-	s.Emit(end)
+	p.last = outcomeOf(p.text, f)
+	p.last.Report(s)
+	s.Emit(p.last.End(0))
 	s.Done()
 	return true
 }
 
 // fault returns why the turn failed: the result's error, or the last error before a result without one.
-func (p *oneShot) fault() *failure {
+func (p *oneShot) fault() *cliagent.Failure {
 	message := p.v.Error.Message.Str()
 	if message == "" {
 		message = p.warned
@@ -229,26 +224,19 @@ func (p *oneShot) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 		// The model was called, and Gemini does not state the call's usage.
 		res.Cost = &execution.Cost{Unpriced: true}
 	}
-	f := p.failure
-	if !p.ended && !exit.Stopped && exit.Signal == "" {
-		f = p.err.failure(exit.Code)
-		if f != nil && !p.begun {
-			f.report(s)
+	o := p.last
+	if o == nil && !exit.Stopped && exit.Signal == "" {
+		switch f := p.err.failure(exit.Code); {
+		case f != nil:
+			if o = outcomeOf("", f); !p.begun {
+				o.Report(s)
+			}
+		case p.begun && exit.Code == 0:
+			// Seen with tool output of 5 MB: Gemini exits before a full pipe is read, and its result is lost.
+			o = outcomeOf("", &cliagent.Failure{Code: execution.CodeInvalidOutput,
+				Message: "gemini ended without a result: it drops the end of a large output that was not read in time"})
 		}
 	}
-	switch {
-	case f != nil:
-		f.fill(&res)
-	case p.ended:
-		res.Status, res.ExitReason = execution.StatusCompleted, execution.ExitCompleted
-	case p.begun && exit.Code == 0 && !exit.Stopped && exit.Signal == "":
-		// Seen with tool output of 5 MB: Gemini exits before a full pipe is read, and its result is lost.
-		res.Status, res.ExitReason = execution.StatusFailed, execution.ExitCompleted
-		res.Error = execution.NewResultError(execution.CodeInvalidOutput,
-			"gemini ended without a result: it drops the end of a large output that was not read in time")
-	}
-	if p.text != "" && p.ended {
-		res.Output = &execution.Output{Text: p.text}
-	}
+	o.Fill(&res)
 	return res
 }

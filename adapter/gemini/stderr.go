@@ -183,9 +183,9 @@ func retry(text string) (r execution.Retry, ok bool) {
 
 // failure returns why Gemini exited without a result, nil if unknown. The exit codes are its documented ones; others
 // mean nothing, because some are the remainder of a status.
-func (e *stderr) failure(exit int) *failure {
+func (e *stderr) failure(exit int) *cliagent.Failure {
 	said := e.said.String()
-	f := &failure{cliagent.Failure{Message: said, Code: failures.Text(strings.ToLower(said))}}
+	f := &cliagent.Failure{Message: said, Code: failures.Text(strings.ToLower(said))}
 	switch exit {
 	case 41:
 		f.Code = execution.CodeAuth
@@ -212,6 +212,6 @@ func (e *stderr) failure(exit int) *failure {
 	if f.Message == "" {
 		f.Message = "gemini ended with code " + strconv.Itoa(exit) + " and said nothing"
 	}
-	f.advise(strings.ToLower(said))
+	advise(f, strings.ToLower(said))
 	return f
 }

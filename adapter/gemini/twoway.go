@@ -157,8 +157,9 @@ func (c *conversation) Exit(exit process.Exit, s *cliagent.Sink) execution.Resul
 	res.Retries = c.err.retries
 	if res.Status == "" && res.Error == nil && s.SessionID() == "" && !exit.Stopped && exit.Signal == "" {
 		if f := c.err.failure(exit.Code); f != nil {
-			f.report(s)
-			f.fill(&res)
+			o := outcomeOf("", f)
+			o.Report(s)
+			o.Fill(&res)
 		}
 	}
 	return res

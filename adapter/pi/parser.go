@@ -234,7 +234,7 @@ func (p *parser) judge() *cliagent.Outcome {
 	case p.stop.reason == pifile.StopError:
 		o.Reason, o.Text, o.Failure = execution.TurnFailed, "", failureOf(p.stop.message)
 	case p.stop.reason == stopLength:
-		o.Reason = execution.TurnLimitReached
+		o.Reason, o.Cut = execution.TurnLimitReached, true
 	}
 	return o
 }

@@ -184,8 +184,5 @@ func (p *parser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 		res.Metadata["qwenVersion"] = p.version
 	}
 	o.Fill(&res)
-	if o.Reason == execution.TurnLimitReached {
-		res.ExitReason = execution.ExitTurnLimit
-	}
 	return res
 }

@@ -45,7 +45,4 @@ func (o *turnOutcome) fill(res *execution.Result) {
 		res.Metadata["stopReason"] = o.stop
 	}
 	o.Fill(res)
-	if o.stop != stopTokens && o.Reason == execution.TurnLimitReached {
-		res.ExitReason = execution.ExitTurnLimit
-	}
 }

@@ -103,7 +103,7 @@ func (p *parser) turnEnded(c call, s *cliagent.Sink) {
 		out.fail(&failure{Failure: cliagent.Failure{Code: execution.CodeInvalidRequest, Message: cmp.Or(p.text, "the model refused to continue")}})
 		out.Text = p.text
 	case limits[stop] != "":
-		out.Reason = execution.TurnLimitReached
+		out.Reason, out.Cut = execution.TurnLimitReached, stop == stopTokens
 	case p.spec.FailedText != nil:
 		if code, failed := p.spec.FailedText(p.text, p.spent.Sub(p.before).Add(p.lastCall)); failed {
 			out.fail(&failure{Failure: cliagent.Failure{Code: code, Message: p.text}})

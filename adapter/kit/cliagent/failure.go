@@ -48,6 +48,19 @@ func (f *Failure) Result() *execution.ResultError {
 	return e
 }
 
+// exit is how a run with this failure ended: in order, whatever the exit code, unless it was stopped.
+func (f *Failure) exit() execution.ExitReason {
+	switch f.Code {
+	case execution.CodeTimeout:
+		return execution.ExitByTimeout
+	case execution.CodeInactivityTimeout:
+		return execution.ExitInactivity
+	case execution.CodeAborted:
+		return execution.ExitReasonAbort
+	}
+	return execution.ExitCompleted
+}
+
 // Failures maps what an agent and its model API report to error codes.
 type Failures struct {
 	Phrases  Phrases

@@ -12,6 +12,7 @@ type Outcome struct {
 	Text       string
 	Structured json.RawMessage
 	Failure    *Failure // why the turn failed or reached its budget, else nil
+	Cut        bool     // the limit that was reached is that of an answer's tokens, not of turns
 }
 
 // Report emits the failure, which precedes the end of the turn.
@@ -44,10 +45,17 @@ func (o *Outcome) Fill(res *execution.Result) {
 		res.Status = execution.StatusCompleted
 	case execution.TurnLimitReached:
 		res.Status = execution.StatusDeferred
+		if !o.Cut {
+			res.ExitReason = execution.ExitTurnLimit
+		}
 	case execution.TurnInterrupted:
-		res.Status, res.ExitReason = execution.StatusFailed, execution.ExitInterrupted
-		res.Error = execution.NewResultError(execution.CodeInterrupted, "the turn was interrupted")
+		f := o.Failure
+		if f == nil {
+			f = &Failure{Code: execution.CodeInterrupted, Message: "the turn was interrupted"}
+		}
+		res.Status, res.ExitReason, res.Error = execution.StatusFailed, execution.ExitInterrupted, f.Result()
 	default:
 		res.Status, res.Error = execution.StatusFailed, o.Failure.Result()
+		res.ExitReason = o.Failure.exit()
 	}
 }

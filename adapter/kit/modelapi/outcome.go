@@ -35,16 +35,14 @@ var errElapsed = fmt.Errorf("the time for the turn is over: %w", context.Deadlin
 
 // outcome is how a turn ended.
 type outcome struct {
-	reason     execution.TurnEndReason
-	word       string // EndFinal and so on
-	text       string
-	structured json.RawMessage
-	failure    *failure
-	stop       string // the service's word
+	cliagent.Outcome
+	word string // EndFinal and so on
+	stop string // the service's word
 }
 
 func failed(word string, code execution.ErrorCode, format string, args ...any) *outcome {
-	return &outcome{reason: execution.TurnFailed, word: word, failure: &failure{Failure: cliagent.Failure{Code: code, Message: fmt.Sprintf(format, args...)}}}
+	f := &cliagent.Failure{Code: code, Message: fmt.Sprintf(format, args...)}
+	return &outcome{Outcome: cliagent.Outcome{Reason: execution.TurnFailed, Failure: f}, word: word}
 }
 
 // stopped is the failure of a run whose context ended.
@@ -53,26 +51,24 @@ func (r *run) stopped(ctx context.Context) *outcome {
 		return failed(EndElapsed, execution.CodeTimeout, "the time for the turn was over")
 	}
 	reason, f := service.Ended(ctx, r.spec.Title)
-	o := &outcome{reason: reason, word: EndCancelled}
-	if f != nil {
-		if o.failure = (&failure{Failure: *f}); f.Code != execution.CodeAborted {
-			o.word = EndElapsed
-		}
+	o := &outcome{Outcome: cliagent.Outcome{Reason: reason, Failure: f}, word: EndCancelled}
+	if f != nil && f.Code != execution.CodeAborted {
+		o.word = EndElapsed
 	}
 	return o
 }
 
 // judge derives the outcome from an answer without tool calls. A word of EndInvalid means that the model may try again.
 func (r *run) judge(reply *Reply) *outcome {
-	o := &outcome{reason: execution.TurnCompleted, word: EndFinal, text: reply.text(), stop: reply.Reason}
+	o := &outcome{Outcome: cliagent.Outcome{Reason: execution.TurnCompleted, Text: reply.text()}, word: EndFinal, stop: reply.Reason}
 	fail := func(word string, code execution.ErrorCode, format string, args ...any) *outcome {
 		f := failed(word, code, format, args...)
-		f.text, f.stop = o.text, o.stop
+		f.Text, f.stop = o.Text, o.stop
 		return f
 	}
 	switch reply.Stop {
 	case StopLength:
-		o.reason, o.word = execution.TurnLimitReached, EndOutput
+		o.Reason, o.Cut, o.word = execution.TurnLimitReached, true, EndOutput
 		return o
 	case StopContext:
 		return fail(EndError, execution.CodeContextExceeded, "the context window of %s is full (%s)", r.call.Model, reply.Reason)
@@ -84,11 +80,11 @@ func (r *run) judge(reply *Reply) *outcome {
 		}
 	}
 	if len(r.req.Run.OutputSchema) > 0 && r.parent == "" {
-		text := strings.TrimSpace(o.text)
+		text := strings.TrimSpace(o.Text)
 		if !json.Valid([]byte(text)) {
 			return fail(EndInvalid, execution.CodeInvalidOutput, "%s answered without the JSON that the schema asks for", r.call.Model)
 		}
-		o.structured = json.RawMessage(text)
+		o.Structured = json.RawMessage(text)
 	}
 	return o
 }
@@ -96,7 +92,7 @@ func (r *run) judge(reply *Reply) *outcome {
 // result is the run's result.
 func (r *run) result() execution.Result {
 	res := execution.Result{SchemaVersion: execution.SchemaVersion, BackendID: r.name, Model: r.agent.Prefix + cmp.Or(r.model, r.call.Model), SessionID: r.session,
-		TurnCount: r.turns, Retries: r.retries, Metadata: map[string]any{}, ExitReason: execution.ExitCompleted}
+		TurnCount: r.turns, Retries: r.retries, Metadata: map[string]any{}}
 	if !r.total.IsZero() {
 		u := *r.total
 		res.Usage = &u
@@ -105,7 +101,7 @@ func (r *run) result() execution.Result {
 		res.Metadata["requestIds"] = r.requests
 	}
 	o := r.last
-	if r.waits != nil && o.word == EndCancelled && o.reason == execution.TurnFailed {
+	if r.waits != nil && o.word == EndCancelled && o.Reason == execution.TurnFailed {
 		if o.word = EndApproval; r.waits.kind == execution.ContinuationClarification {
 			o.word = EndClarification
 		}
@@ -119,24 +115,7 @@ func (r *run) result() execution.Result {
 	case o.stop != "":
 		res.Metadata["stopReason"] = o.stop
 	}
-	if o.text != "" || o.structured != nil {
-		res.Output = &execution.Output{Text: o.text, Structured: o.structured}
-	}
-	switch o.reason {
-	case execution.TurnCompleted:
-		res.Status = execution.StatusCompleted
-	case execution.TurnLimitReached:
-		res.Status = execution.StatusDeferred
-		if o.word != EndOutput {
-			res.ExitReason = execution.ExitTurnLimit
-		}
-	case execution.TurnInterrupted:
-		res.Status, res.ExitReason = execution.StatusFailed, execution.ExitInterrupted
-		res.Error = execution.NewResultError(execution.CodeInterrupted, "the turn was interrupted")
-	default:
-		res.Status, res.Error = execution.StatusFailed, o.failure.Result()
-		res.ExitReason = service.Exit(&o.failure.Failure)
-	}
+	o.Fill(&res)
 	res.Continuation = r.continuation(o)
 	return res
 }

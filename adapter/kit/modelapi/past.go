@@ -95,7 +95,7 @@ func (r *run) continuation(o *outcome) *execution.Continuation {
 		} else {
 			state["question"] = r.waits.text
 		}
-	case o.reason != execution.TurnLimitReached && o.word != EndElapsed:
+	case o.Reason != execution.TurnLimitReached && o.word != EndElapsed:
 		return nil
 	}
 	said := map[string]any{stateMessages: r.call.Messages}

@@ -52,18 +52,18 @@ func (r *run) carryOut(ctx context.Context, prompt string) Answer {
 	if o == nil {
 		o = r.answer(ctx)
 	}
-	if ctx.Err() != nil && o.reason != execution.TurnCompleted {
+	if ctx.Err() != nil && o.Reason != execution.TurnCompleted {
 		o = r.stopped(ctx)
 	}
 	switch {
-	case o.reason == execution.TurnCompleted && strings.TrimSpace(o.text) != "":
-		return Answer{Text: o.text}
-	case o.reason == execution.TurnCompleted:
+	case o.Reason == execution.TurnCompleted && strings.TrimSpace(o.Text) != "":
+		return Answer{Text: o.Text}
+	case o.Reason == execution.TurnCompleted:
 		return Answer{Error: "the sub-agent ended without an answer"}
-	case o.reason == execution.TurnLimitReached:
+	case o.Reason == execution.TurnLimitReached:
 		return Answer{Error: "the sub-agent reached its limit (" + o.word + ")" + r.lastWords()}
-	case o.failure != nil:
-		return Answer{Error: "the sub-agent failed: " + o.failure.Message, open: r.waits != nil}
+	case o.Failure != nil:
+		return Answer{Error: "the sub-agent failed: " + o.Failure.Message, open: r.waits != nil}
 	}
 	return Answer{Error: "the sub-agent was interrupted", open: r.waits != nil}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/service"
 	"github.com/drawbar/drawbar/execution"
 )
@@ -43,21 +44,17 @@ func (r *run) turn(ctx context.Context, m Message) {
 	if o == nil {
 		o = r.answer(ctx)
 	}
-	if ctx.Err() != nil && o.reason != execution.TurnCompleted {
+	if ctx.Err() != nil && o.Reason != execution.TurnCompleted {
 		o = r.stopped(ctx)
 	}
-	end := execution.TurnEnd{TurnIndex: r.turns, Reason: o.reason, Text: o.text, Structured: o.structured}
-	if o.failure != nil {
-		if ctx.Err() == nil {
-			r.emit(o.failure.Event())
-		}
-		for _, b := range service.Notices(&o.failure.Failure) {
-			r.emit(b)
-		}
-		end.Error = o.failure.Result()
+	if o.Failure != nil && ctx.Err() == nil {
+		r.emit(o.Failure.Event())
 	}
-	r.save(end.Reason)
-	r.emit(end)
+	for _, b := range service.Notices(o.Failure) {
+		r.emit(b)
+	}
+	r.save(o.Reason)
+	r.emit(o.End(r.turns))
 	r.turns++
 	r.last = o
 }
@@ -127,9 +124,7 @@ func (r *run) answer(ctx context.Context) *outcome {
 		}
 		if f != nil {
 			r.step(execution.StepEnd{TurnIndex: r.turns, StepIndex: step})
-			o := failed(EndError, f.Code, "%s", f.Message)
-			o.failure = f
-			return o
+			return &outcome{Outcome: cliagent.Outcome{Reason: execution.TurnFailed, Failure: &f.Failure}, word: EndError}
 		}
 		r.call.Messages.Say(true, reply.parts...)
 		calls := reply.toolCalls()
@@ -182,7 +177,7 @@ func (r *run) limit(word string, most int) *outcome {
 	if word == EndModelCalls && r.parent == "" {
 		r.emit(execution.TurnLimit{MaxTurns: most})
 	}
-	return &outcome{reason: execution.TurnLimitReached, word: word}
+	return &outcome{Outcome: cliagent.Outcome{Reason: execution.TurnLimitReached}, word: word}
 }
 
 // mayRepeat tells the model what was wrong with its answer; false if it was wrong too often.
@@ -192,7 +187,7 @@ func (r *run) mayRepeat(o *outcome) bool {
 		return false
 	}
 	if o.word == EndInvalid {
-		r.call.Messages.Say(false, Part{Kind: Text, Text: "Your last answer cannot be used: " + o.failure.Message + ". Answer again."})
+		r.call.Messages.Say(false, Part{Kind: Text, Text: "Your last answer cannot be used: " + o.Failure.Message + ". Answer again."})
 	}
 	return true
 }

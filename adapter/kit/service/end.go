@@ -37,16 +37,3 @@ func Notices(f *cliagent.Failure) []execution.Body {
 	}
 	return []execution.Body{f.Event(), execution.Timeout{Kind: execution.TimeoutInactivity}}
 }
-
-// Exit is how a run with this failure ended.
-func Exit(f *cliagent.Failure) execution.ExitReason {
-	switch f.Code {
-	case execution.CodeTimeout:
-		return execution.ExitByTimeout
-	case execution.CodeInactivityTimeout:
-		return execution.ExitInactivity
-	case execution.CodeAborted:
-		return execution.ExitReasonAbort
-	}
-	return execution.ExitCompleted
-}
