@@ -47,6 +47,17 @@ type Output struct {
 	Structured  json.RawMessage `json:"structured,omitempty"`
 }
 
+// Asks returns what a result that waits for a person asks, empty if it asks nothing.
+func (r Result) Asks() string {
+	switch {
+	case r.Status == StatusAwaitingApproval && r.ApprovalRequest != nil:
+		return r.ApprovalRequest.Reason
+	case r.Status == StatusNeedsClarification && r.Output != nil:
+		return r.Output.Text
+	}
+	return ""
+}
+
 // ApprovalRequest describes the approval that a result waits for.
 type ApprovalRequest struct {
 	Reason      string         `json:"reason,omitempty"`

@@ -407,11 +407,8 @@ func (r *Renderer) failure(res execution.Result) {
 		}
 	} else if res.Status != execution.StatusCompleted {
 		line := string(res.Outcome())
-		if res.ApprovalRequest != nil {
-			line += ": " + res.ApprovalRequest.Reason
-		}
-		if res.Status == execution.StatusNeedsClarification && res.Output != nil {
-			line += ": " + res.Output.Text
+		if asks := res.Asks(); asks != "" {
+			line += ": " + asks
 		}
 		fmt.Fprintln(r.err, r.paint(Yellow, Printable(line)))
 		if res.Continuation == nil || r.Unrecorded {

@@ -25,6 +25,7 @@ type Filter struct {
 	Session string // the agent's own session id, or agent:id
 	Limit   int    // at most this many, newest first; 0 means no limit. Sums ignore it.
 	Live    bool   // only live runs
+	open    bool   // only ended ones that wait for a person and that no later run of their session went on with
 }
 
 func (f Filter) where() (string, []any) {
@@ -61,6 +62,11 @@ func (f Filter) where() (string, []any) {
 	}
 	if f.Live {
 		add(`settled = 0`)
+	}
+	if f.open {
+		add(`settled <> 0 AND state = ?`, string(execution.OutcomeWaiting))
+		add(`NOT EXISTS (SELECT 1 FROM runs AS later WHERE later.session = runs.session AND later.session <> '' AND later.agent = runs.agent
+			AND later.started > runs.started AND later.state <> ?)`, string(execution.OutcomeRefused))
 	}
 	if len(terms) == 0 {
 		return "", nil

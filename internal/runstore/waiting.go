@@ -50,6 +50,47 @@ func (r Run) Request() (req execution.Request, err error) {
 // Result returns the result of an ended run.
 func (r Run) Result() (execution.Result, error) { return readResult(r.dir) }
 
+// Unanswered is a run that ended because it waits for a person.
+type Unanswered struct {
+	Run
+	Result execution.Result
+}
+
+// Unanswered returns the selected runs that ended because they wait for a person, and that nobody has decided about or continued, newest first.
+func (s *Store) Unanswered(f Filter) ([]Unanswered, error) {
+	f.open = true
+	runs, err := s.List(f)
+	if err != nil {
+		return nil, err
+	}
+	var open []Unanswered
+	for _, r := range runs {
+		res, err := r.Result()
+		if err != nil || res.Continuation == nil {
+			continue // nothing can go on with it
+		}
+		key, _ := res.Continuation.State[execution.StateApproval].(string)
+		path, err := s.decision(string(r.ID), key)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			open = append(open, Unanswered{r, res})
+		}
+	}
+	return open, nil
+}
+
+// decision is the file that takes note of a decision about what an approval of a run waits for.
+func (s *Store) decision(of, approval string) (string, error) {
+	key, err := json.Marshal([]string{of, approval})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(key)
+	return filepath.Join(s.dir, decisions, hex.EncodeToString(sum[:16])+".json"), nil
+}
+
 // DecidedError says that something was decided before.
 type DecidedError struct {
 	By execution.RunID // the run that the decision went to
@@ -63,16 +104,13 @@ func (e *DecidedError) Error() string {
 // Decide takes note that what an approval of a run waits for is decided, by another run. Only the first of all processes may: the others get a
 // *DecidedError. undo takes it back, for a run that did not start.
 func (s *Store) Decide(of, approval string, by execution.RunID) (undo func(), err error) {
-	dir := filepath.Join(s.dir, decisions)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	key, err := json.Marshal([]string{of, approval})
+	path, err := s.decision(of, approval)
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(key)
-	path := filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
 	type note struct {
 		Of       string          `json:"runId"`
 		Approval string          `json:"approvalId"`

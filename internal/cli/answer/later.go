@@ -2,6 +2,7 @@ package answer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"os"
@@ -75,11 +76,7 @@ func (l *later) goOn(cmd *cobra.Command, app *cli.App, args []string, approve bo
 	case res.Status == execution.StatusDeferred:
 		return true, execution.Errorf(execution.CodeNoPendingInteraction, "run %s waits for nobody: it reached a limit", res.RunID).WithHint("drawbar continuations add --help")
 	case answers && res.Status == execution.StatusAwaitingApproval:
-		asks := "permission"
-		if res.ApprovalRequest != nil {
-			asks = cli.OneLine(res.ApprovalRequest.Reason, 200)
-		}
-		return true, execution.Errorf(execution.CodeNoPendingInteraction, "run %s does not wait for an answer; it asks: %s", res.RunID, asks).
+		return true, execution.Errorf(execution.CodeNoPendingInteraction, "run %s does not wait for an answer; it asks: %s", res.RunID, cmp.Or(cli.OneLine(res.Asks(), 200), "permission")).
 			WithHint("drawbar approve %[1]s, drawbar deny %[1]s", res.RunID)
 	case !answers && res.Status == execution.StatusNeedsClarification:
 		return true, execution.Errorf(execution.CodeNoPendingInteraction, "run %s does not wait for permission; it asks a question", res.RunID).WithHint("drawbar answer %s TEXT", res.RunID)

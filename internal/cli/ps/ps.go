@@ -27,7 +27,8 @@ func New(app *cli.App) *cobra.Command {
 		Use: "ps",
 		Long: `List live runs, and lost ones whose processes are still running; --all lists every run.
 
-A run that waits for an answer shows since when and for what. drawbar approve, drawbar deny and drawbar answer answer it.`,
+A run that waits for an answer shows since when and for what. --waiting lists these alone, and those that ended because they wait for a person.
+drawbar approve, drawbar deny and drawbar answer answer both.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -50,7 +51,7 @@ A run that waits for an answer shows since when and for what. drawbar approve, d
 				return brief(cmd.Context(), app, f)
 			}
 			if all && waiting {
-				return cli.Usage("--all and --waiting contradict each other").WithHint("only live runs wait")
+				return cli.Usage("--all and --waiting contradict each other").WithHint("--waiting lists ended runs too, if they wait")
 			}
 			f.Live = !all
 			limit := f.Limit
@@ -73,6 +74,9 @@ A run that waits for an answer shows since when and for what. drawbar approve, d
 			askPending(cmd.Context(), rows, patience)
 			if waiting {
 				rows = slices.DeleteFunc(rows, func(r row) bool { return len(r.Pending) == 0 })
+				if rows, err = withUnanswered(s, f, rows); err != nil {
+					return cli.RecordError(err)
+				}
 				rows = rows[:min(limit, len(rows))]
 			}
 			short, err := s.Short()
@@ -92,7 +96,7 @@ A run that waits for an answer shows since when and for what. drawbar approve, d
 	}
 	fl := cmd.Flags()
 	fl.BoolVarP(&all, "all", "a", false, "include ended runs")
-	fl.BoolVarP(&waiting, "waiting", "w", false, "only runs that wait for an answer")
+	fl.BoolVarP(&waiting, "waiting", "w", false, "only runs that wait for an answer, also ended ones")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print ids only")
 	fl.BoolVar(&count, "count", false, "print how many live runs work and wait, nothing if there are none: for a shell's prompt")
 	fl.StringVar(&f.Agent, "agent", "", "only runs of this agent")
@@ -179,6 +183,19 @@ func withSurvivors(s *runstore.Store, f runstore.Filter, runs []runstore.Run) ([
 		}
 	}
 	return rows, nil
+}
+
+// withUnanswered adds the runs that ended because they wait for a person.
+func withUnanswered(s *runstore.Store, f runstore.Filter, rows []row) ([]row, error) {
+	f.Live = false
+	ended, err := s.Unanswered(f)
+	for _, r := range ended {
+		key, _ := r.Result.Continuation.State[execution.StateApproval].(string)
+		q := control.PendingQuestion{ID: execution.QuestionID(key), Approval: r.Status == execution.StatusAwaitingApproval, Text: r.Result.Asks(), Since: r.EndedAt}
+		rows = append(rows, row{Run: r.Run, Pending: []control.PendingQuestion{q}})
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return b.StartedAt.Compare(a.StartedAt) })
+	return rows, err
 }
 
 // patience is how long a live run may take to report its state. After that its recorded state is listed.

@@ -176,10 +176,12 @@ func runStart(ctx context.Context, s *server, p Start) (Started, func(), error) 
 	default:
 	}
 	return Started{r.ID(), r.Agent()}, func() {
+		defer s.over(r.ID())
 		defer wait()
 		for e, err := range r.EventsHeld(context.WithoutCancel(ctx), 0) {
 			if err != nil {
 				s.app.Warnf("run %s: %v", r.ID(), err)
+				_, _ = r.Result(context.WithoutCancel(ctx)) // it is at hand until it has ended
 				break
 			}
 			s.event(RunEvent{r.ID(), e})

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,7 +44,8 @@ type server struct {
 	gone  chan struct{} // closed when the client says nothing any more
 	mu    sync.Mutex    // guards the rest
 	runs  map[execution.RunID]*agent.Run
-	homes map[string]*home // by directory
+	ended []execution.RunID // the oldest first
+	homes map[string]*home  // by directory
 	calls jsonrpc.Calls[chan reply]
 }
 
@@ -281,6 +283,19 @@ func (s *server) home(dir string) (*home, error) {
 	h := &home{app, client}
 	s.homes[dir] = h
 	return h, nil
+}
+
+// endedKept is how many ended runs are at hand; the record has the others.
+const endedKept = 64
+
+// over takes note that a run has ended.
+func (s *server) over(id execution.RunID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended = append(s.ended, id); len(s.ended) > endedKept {
+		delete(s.runs, s.ended[0])
+		s.ended = slices.Delete(s.ended, 0, 1)
+	}
 }
 
 // take returns a run of this client.
