@@ -45,8 +45,8 @@ var (
 )
 
 // Interrupt ends the current turn. A conversation continues with the next message; a run without further
-// messages ends. A backend without an interrupt message is stopped. A second call for the same turn does
-// nothing.
+// messages ends. A backend without an interrupt message is stopped, and so is one that does not end the turn
+// within the grace period and half a minute. A second call for the same turn does nothing.
 func (r *Run) Interrupt() error {
 	r.mu.Lock()
 	switch {
@@ -67,6 +67,9 @@ func (r *Run) Interrupt() error {
 		r.setLocked(execution.StateInterrupted)
 		r.push(execution.Interrupted{})
 		r.inbox.put(execution.Interrupt{})
+		stopTimer(r.insist)
+		ended := r.ended
+		r.insist = time.AfterFunc(r.patience(), func() { r.insistOn(ended) })
 		r.mu.Unlock()
 		r.pump(false)
 		r.log.lift()
@@ -75,6 +78,23 @@ func (r *Run) Interrupt() error {
 	r.mu.Unlock()
 	r.stop(ending{kind: endInterrupt, cause: errInterrupted}, execution.Interrupted{})
 	return nil
+}
+
+// insistOn stops a backend that was interrupted and did not end its turn. ended is the number of turns that had ended then.
+func (r *Run) insistOn(ended int) {
+	r.mu.Lock()
+	ignored := r.ended == ended && !r.overLocked()
+	r.mu.Unlock()
+	if ignored {
+		r.warn("%s did not end its turn within %v of the interrupt and is stopped", r.Agent(), r.patience())
+		r.stop(ending{kind: endInterrupt, cause: errInterrupted}, nil)
+	}
+}
+
+func stopTimer(t *time.Timer) {
+	if t != nil {
+		t.Stop()
+	}
 }
 
 // Abort stops the run and everything it started and records the cause, which may be nil. It does nothing after

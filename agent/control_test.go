@@ -281,6 +281,46 @@ func TestInterruptEndsRuns(t *testing.T) {
 	}
 }
 
+// TestIgnoredInterrupt: a backend that does not end its turn after an interrupt is stopped, also when the interrupt came before the turn; one that
+// ended it goes on.
+func TestIgnoredInterrupt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before time.Duration // until the turn starts
+		deaf   bool
+		after  time.Duration
+	}{"ignored": {0, true, 30 * time.Second}, "before the turn": {10 * time.Second, true, 30 * time.Second}, "obeyed": {0, false, time.Hour}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				req := conversation()
+				req.Run.GracePeriodMs = new(int64(0))
+				r := start(t, backend(func(call *at.Call) execution.Result {
+					_ = call.Sleep(c.before)
+					opened(call)
+					if _, err := call.Next(); err == nil && !c.deaf {
+						call.Emit(execution.TurnEnd{Reason: execution.TurnInterrupted})
+						_ = call.Sleep(time.Hour)
+						return at.Completed()
+					}
+					<-call.Ctx.Done()
+					return at.Failed(execution.CodeAborted, "stopped")
+				}), req, agent.Options{})
+				synctest.Wait()
+				began := time.Now()
+				if err := r.Interrupt(); err != nil {
+					t.Fatal(err)
+				}
+				r.CloseInput()
+				res, _ := finish(t, r)
+				if took := time.Since(began); took != c.after || res.Error.ErrorCode() != execution.CodeInterrupted {
+					t.Errorf("after %v: %s %+v", took, res.Status, res.Error)
+				}
+			})
+		})
+	}
+}
+
 // TestCrashAfterInterrupt is a crash when a new turn had begun, and an interrupt when not.
 func TestCrashAfterInterrupt(t *testing.T) {
 	t.Parallel()

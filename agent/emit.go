@@ -299,6 +299,7 @@ func (r *Run) turnEnded() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turnOpen, r.opener = false, ""
+	r.ended++
 	r.settleInterruptLocked()
 	r.deliverNextLocked()
 }

@@ -47,9 +47,8 @@ func (r *Run) conclude(res execution.Result) ending {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.finishing, r.inputOpen = true, false
-	if r.giveUp != nil {
-		r.giveUp.Stop()
-	}
+	stopTimer(r.giveUp)
+	stopTimer(r.insist)
 	if r.end.kind == endNone && r.ctx.Err() != nil && res.Status != execution.StatusCompleted {
 		r.cancelledLocked() // the end came before its cause was known
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/drawbar/drawbar/execution"
 )
@@ -28,6 +29,8 @@ type conversation struct {
 	turnOpen     bool
 	opener       execution.InputID // the message that opens the next turn, until that begins
 	interrupting bool              // the open turn was interrupted and has not ended
+	ended        int               // turns that have ended
+	insist       *time.Timer       // stops a backend that ignores an interrupt
 	pending      []*pendingQuestion
 	callbacks    bool // a callback was started
 }

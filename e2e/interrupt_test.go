@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/execution"
 )
 
@@ -70,6 +71,31 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 		t.Logf("%s %+v, usage %+v, cost %+v, metadata %v", o.result.Outcome(), o.result.Error, o.result.Usage, o.result.Cost, o.result.Metadata)
 		if o.code != 0 || o.result.Status != execution.StatusCompleted || o.result.TurnCount != 4 {
 			t.Errorf("leaving: exit %d, %s, %d turns, %+v", o.code, o.result.Outcome(), o.result.TurnCount, o.result.Error)
+		}
+	})
+}
+
+// TestInterruptAtTheStart: an interrupt that comes before the agent works, or just then, is not lost.
+func TestInterruptAtTheStart(t *testing.T) {
+	forEach(t, func(t *testing.T, k kit) {
+		moments := map[string]func(execution.Event) bool{
+			"at once": nil,
+			"session": func(e execution.Event) bool { return e.Body.Type() == execution.SessionStart{}.Type() },
+			"turn":    func(e execution.Event) bool { return e.Body.Type() == execution.TurnStart{}.Type() },
+		}
+		for name, reached := range moments {
+			l := newLab(t, k, `{"turns":[{"hang":true,"repeat":true}]}`)
+			c := l.talk(execution.Request{Message: execution.Message{Text: "hang"}}, drawbar.RunOptions{})
+			if reached != nil {
+				c.until(name, reached)
+			}
+			if err := c.run.Interrupt(); err != nil {
+				t.Fatal(err)
+			}
+			c.run.CloseInput()
+			if res, err := c.run.Result(t.Context()); err != nil || res.Error.ErrorCode() != execution.CodeInterrupted {
+				t.Errorf("%s: %s %+v %v", name, res.Status, res.Error, err)
+			}
 		}
 	})
 }

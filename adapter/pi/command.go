@@ -142,9 +142,11 @@ func (p *parser) cleared(s *cliagent.Sink) {
 
 // confirmed handles the reply to a message for the running turn.
 func (p *parser) confirmed(id string, s *cliagent.Sink) {
-	if !p.v.Success.IsTrue() {
-		if in, ok := p.take(func(in steering) bool { return in.id == id }); ok {
+	if failed := !p.v.Success.IsTrue(); failed || p.handled() {
+		if in, ok := p.take(func(in steering) bool { return in.id == id }); ok && failed {
 			s.Emit(execution.InputCancelled{ID: in.say.ID, Reason: "pi refused it: " + p.v.Error.Str()})
+		} else if ok {
+			s.Emit(execution.InputTaken{ID: in.say.ID, Steered: true})
 		}
 	}
 	for i := range p.sent {

@@ -21,11 +21,11 @@ type lineForm struct {
 	ToolCallID, ToolName, Args, Result, IsError                       jsonscan.Value
 	Attempt, MaxAttempts, DelayMs, ErrorMessage                       jsonscan.Value
 	Method, Title, Placeholder, Options, Prefill, Message, NotifyType jsonscan.Value
-	Success                                                           jsonscan.Value
+	Success, Aborted                                                  jsonscan.Value
 	PartialResult                                                     struct{ Content jsonscan.Value }
 	AssistantMessageEvent                                             pieceForm
 	Data                                                              struct {
-		SessionID, Model, Steering jsonscan.Value
+		SessionID, Model, Steering, Disposition jsonscan.Value
 	}
 }
 
@@ -109,6 +109,9 @@ func (p *parser) record(s *cliagent.Sink) bool {
 	case "tool_execution_start", "tool_execution_update", "tool_execution_end":
 		return p.execution(string(typ), s)
 	case "agent_settled":
+		if p.v.Aborted.IsTrue() {
+			p.stop.reason = pifile.StopAborted
+		}
 		p.settled(s)
 	case "response":
 		return p.response(s)
@@ -120,7 +123,11 @@ func (p *parser) record(s *cliagent.Sink) bool {
 		p.compacted(s)
 	case "extension_error":
 		s.Emit(execution.Debug{Level: execution.DebugWarn, Message: "an extension of pi failed: " + p.v.Error.Str()})
-	case "session", "agent_start", "agent_end", "queue_update", "auto_retry_end", "entry_appended", "session_info_changed",
+	case "agent_start":
+		if p.running && p.aborted { // Pi loses an abort that comes before
+			send(s, command{ID: idAbort, Type: "abort"})
+		}
+	case "session", "agent_end", "queue_update", "auto_retry_end", "entry_appended", "session_info_changed",
 		"thinking_level_changed", "compaction_start", "bash_execution_update", "summarization_retry_scheduled",
 		"summarization_retry_attempt_start", "summarization_retry_finished":
 	default:
@@ -143,6 +150,8 @@ func (p *parser) response(s *cliagent.Sink) bool {
 		// Nothing was asked of a model: Pi has no login for it, or an extension refused the prompt.
 		p.stop = stop{reason: pifile.StopError, message: p.v.Error.Str()}
 		p.settled(s)
+	case id == idPrompt && p.handled() && p.running:
+		p.settled(s)
 	case id == idClear:
 		p.cleared(s)
 	case strings.HasPrefix(id, idSteer):
@@ -152,6 +161,9 @@ func (p *parser) response(s *cliagent.Sink) bool {
 	}
 	return true
 }
+
+// handled reports whether an extension took a message, which no model gets then and no run follows (since Pi 1.0, docs/rpc-commands.md).
+func (p *parser) handled() bool { return p.v.Data.Disposition.IsStr("handled") }
 
 // open reports the session and sends the request's message.
 func (p *parser) open(s *cliagent.Sink) {

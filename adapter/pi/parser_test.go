@@ -105,6 +105,37 @@ func (c *conversation) expect(what, got, want string) {
 
 const settledLine = `{"type":"agent_settled"}`
 
+// TestEarlyInterrupt: an interrupt that Pi gets before it works on the prompt is lost there, so it is repeated.
+func TestEarlyInterrupt(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	c.do(execution.Interrupt{})
+	c.expect("at once", c.wrote(), "get_state, prompt hello, abort")
+	c.print(`{"type":"agent_start"}`)
+	c.expect("again", c.wrote(), "abort")
+	c.print(`{"type":"agent_settled","aborted":true}`)
+	if got := c.events(); !strings.Contains(got, `turn_end{"turnIndex":0,"reason":"interrupted"}`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestPromptOfAnExtension: a prompt that an extension takes ends its turn; no run says that it is settled.
+func TestPromptOfAnExtension(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	c.do(execution.Say{ID: "a", Text: "next", When: execution.WhenNextTurn})
+	c.wrote()
+	c.print(`{"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"handled"}}`)
+	if got := c.events(); !strings.Contains(got, `turn_end{"turnIndex":0,"reason":"completed"}`) {
+		t.Errorf("got %s", got)
+	}
+	c.expect("the next turn", c.wrote(), "prompt next")
+	c.print(`{"id":"prompt","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}`, `{"type":"agent_settled","aborted":true}`)
+	if got := c.events(); !strings.Contains(got, `turn_end{"turnIndex":1,"reason":"interrupted"}`) {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestSteering: a message for the running turn waits in Pi's queue; none is lost or delivered twice, whatever comes
 // between.
 func TestSteering(t *testing.T) {
@@ -154,6 +185,17 @@ func TestSteering(t *testing.T) {
 		if got := c.events(); !strings.Contains(got, `input_taken{"inputId":"a","steered":true`) {
 			t.Errorf("got %s", got)
 		}
+	})
+	t.Run("an extension takes it", func(t *testing.T) {
+		c := converse(t)
+		c.do(say("a", "/x", execution.WhenNow))
+		c.print(`{"id":"steer-1","type":"response","command":"steer","success":true,"data":{"disposition":"handled"}}`)
+		if got := c.events(); !strings.Contains(got, `input_taken{"inputId":"a","steered":true`) {
+			t.Errorf("got %s", got)
+		}
+		c.wrote()
+		c.print(settledLine)
+		c.expect("nothing to take back", c.wrote(), "")
 	})
 	t.Run("refused", func(t *testing.T) {
 		c := converse(t)
