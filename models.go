@@ -270,7 +270,7 @@ func (m Models) Validate(agentName, id string) (ModelValidation, error) {
 }
 
 // similar returns at most five ids: those that share words with id, most shared words first, then those within
-// a typing mistake of id.
+// a typing mistake of id, which all have a place.
 func similar(id string, list []execution.Model) []string {
 	words := strings.FieldsFunc(strings.ToLower(id), func(r rune) bool { return r == '-' || r == '.' || r == '/' || r == '_' })
 	score, spelled := map[string]int{}, map[string]string{}
@@ -291,12 +291,9 @@ func similar(id string, list []execution.Model) []string {
 		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(score[b], score[a]) })
-	for _, n := range near.Words(id, spelled) {
-		if !slices.Contains(names, n) {
-			names = append(names, n)
-		}
-	}
-	return names[:min(len(names), 5)]
+	mistyped := near.Words(id, spelled)
+	names = slices.DeleteFunc(names, func(n string) bool { return slices.Contains(mistyped, n) })
+	return append(names[:min(len(names), 5-len(mistyped))], mistyped...)
 }
 
 // Estimate returns the price of a usage on a model in US dollars, nil if no price is known. The error is

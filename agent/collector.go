@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -28,7 +29,8 @@ type collector struct {
 	hasPrice   bool
 	tabled     float64 // price from the table
 	hasTable   bool
-	unpriced   execution.Usage // not yet priced
+	unpriced   execution.Usage   // not yet priced
+	calls      []execution.Usage // of unpriced, those of single model calls
 	turnUSD    float64
 	turnUsage  execution.Usage
 	turnPriced bool
@@ -168,13 +170,14 @@ func (c *collector) observe(e execution.Event) {
 		}
 		c.traceAdd(e, execution.TraceApprovalWait, map[string]any{"interactionId": b.ID, "action": b.Action})
 	case execution.TokenUsage:
-		u := execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens, CacheWrite: b.CacheWriteTokens}
-		u.Total = u.Input + u.Output + u.Cached + u.CacheWrite
+		u := b.Usage().WithTotal()
 		c.modelSeen = c.modelSeen || !u.IsZero()
 		c.fromFile = c.fromFile || b.FromSession
 		c.usage, c.turnUsage = c.usage.Add(u), c.turnUsage.Add(u)
 		if !b.FromSession || !c.tokenless {
-			c.unpriced = c.unpriced.Add(u)
+			if c.unpriced = c.unpriced.Add(u); b.ModelCall {
+				c.calls = append(c.calls, u)
+			}
 		}
 		if !c.inTurn || b.FromSession {
 			c.unstated, c.tokenless = false, false // some backends state the usage of all turns at the end
@@ -184,7 +187,7 @@ func (c *collector) observe(e execution.Event) {
 			c.lost = c.lost || b.Cost.Unpriced // a model call of which nothing is known
 			break
 		}
-		c.unpriced = execution.Usage{}
+		c.unpriced, c.calls = execution.Usage{}, nil
 		c.turnUSD, c.turnPriced = c.turnUSD+*b.Cost.TotalUSD, true
 		if b.Cost.Source == execution.CostFromTable || b.Cost.Source == execution.CostFromSession {
 			c.tabled, c.hasTable = c.tabled+*b.Cost.TotalUSD, true
@@ -199,7 +202,7 @@ func (c *collector) observe(e execution.Event) {
 		if b.Reason == execution.TurnCompleted {
 			c.turnsDone++
 			if c.turnPriced {
-				c.unpriced = execution.Usage{} // some backends state a turn's price before its tokens
+				c.unpriced, c.calls = execution.Usage{}, nil // some backends state a turn's price before its tokens
 			}
 		}
 		c.unstated = c.unstated || c.turnUnstated()
@@ -288,10 +291,11 @@ func (c *collector) spent() (usd float64, known bool) {
 	if p == nil {
 		return usd, known
 	}
-	rest := p.Of(c.unpriced)
+	rest := p.OfCalls(c.unpriced, c.calls)
 	if rest == nil {
-		// A limit is compared with the highest possible cost: cached tokens are charged as fresh ones.
-		most := execution.Price{Input: p.Input, Output: p.Output, CacheRead: &p.Input, CacheWrite: &p.Input}
+		// A limit is compared with the highest possible cost: cached tokens are charged as fresh ones, every prompt as a long one.
+		dear := p.At(math.MaxInt64)
+		most := execution.Price{Input: dear.Input, Output: dear.Output, CacheRead: &dear.Input, CacheWrite: &dear.Input}
 		rest = most.Of(c.unpriced)
 	}
 	return usd + *rest, true
@@ -326,7 +330,7 @@ func (c *collector) unstatedCost(over bool) *execution.Cost {
 	if p == nil {
 		return nil
 	}
-	usd := p.Of(c.unpriced)
+	usd := p.OfCalls(c.unpriced, c.calls)
 	if usd == nil {
 		return nil
 	}

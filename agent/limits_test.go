@@ -127,6 +127,13 @@ func tokens(c *at.Call) { c.Emit(execution.TokenUsage{InputTokens: 1000, OutputT
 
 func cached(c *at.Call) { c.Emit(execution.TokenUsage{InputTokens: 1000, CachedTokens: 9000}) }
 
+func calls(c *at.Call) { c.Emit(execution.Usage{Input: 1000, Output: 100}.CallEvent()) }
+
+// tiered is twice as high for prompts that no single call here has, but two together.
+func tiered(string) *execution.Price {
+	return &execution.Price{Input: 10, Output: 100, Long: &execution.LongPrice{Above: 1500, Input: 20, Output: 200}}
+}
+
 // panicsAfter is a price function that knows the price n times.
 func panicsAfter(n int) func(string) *execution.Price {
 	return func(string) *execution.Price {
@@ -160,6 +167,8 @@ func TestBudget(t *testing.T) {
 		{"enough, from the table", tokens, 1, func(c *execution.Capabilities) { c.Agent.CostReported = false }, priced, 4, "completed"},
 		{"too little, from the table", tokens, 0.05, func(c *execution.Capabilities) { c.Agent.CostReported = false }, priced, 3, "failed"},
 		{"cached tokens without a price are charged as fresh ones", cached, 0.15, func(c *execution.Capabilities) { c.Agent.CostReported = false }, priced, 2, "failed"},
+		{"a sum that may have long prompts is charged as such", tokens, 0.05, func(c *execution.Capabilities) { c.Agent.CostReported = false }, tiered, 2, "failed"},
+		{"calls one by one are not", calls, 0.05, func(c *execution.Capabilities) { c.Agent.CostReported = false }, tiered, 3, "failed"},
 		{"native", cents(1), 0.025, func(c *execution.Capabilities) { c.Agent.Budget = true }, nil, 4, "completed"},
 		{"refused: no price", tokens, 1, func(c *execution.Capabilities) { c.Agent.CostReported = false }, nil, 0, "unsupported"},
 		{"if known: no price", tokens, 1, func(c *execution.Capabilities) { c.Agent.CostReported = false }, nil, 4, "completed"},

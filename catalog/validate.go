@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,22 +152,13 @@ func (f *faults) models(d adapter.Descriptor) {
 			}
 		}
 		if m.Price != nil {
-			f.price(at+".price", *m.Price)
+			for _, name := range m.Price.Faults() {
+				f.add(at+".price."+name, "is not valid", "", "US dollars per million tokens, 0 or more, and long.above in tokens")
+			}
 		}
 	}
 	if d.DefaultModel != "" && len(d.Models) > 0 && !ids[d.DefaultModel] {
 		f.add("defaultModelId", "is not one of the models", strconv.Quote(clip(d.DefaultModel)), "the modelId of one of them, or empty")
-	}
-}
-
-func (f *faults) price(at string, p execution.Price) {
-	for _, n := range []struct {
-		field string
-		value *float64
-	}{{".input", &p.Input}, {".output", &p.Output}, {".cacheRead", p.CacheRead}, {".cacheWrite", p.CacheWrite}, {".cacheWrite1h", p.CacheWrite1h}, {".thinking", p.Thinking}} {
-		if n.value != nil && !(*n.value >= 0 && !math.IsInf(*n.value, 0)) {
-			f.add(at+n.field, "is not a valid price", strconv.FormatFloat(*n.value, 'g', -1, 64), "US dollars per million tokens, 0 or more")
-		}
 	}
 }
 

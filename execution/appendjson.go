@@ -63,6 +63,9 @@ func (e Event) AppendJSON(b []byte) ([]byte, error) {
 	case TokenUsage:
 		o = o.number("inputTokens", body.InputTokens).number("outputTokens", body.OutputTokens).count("thinkingTokens", body.ThinkingTokens).
 			count("cachedTokens", body.CachedTokens).count("cacheWriteTokens", body.CacheWriteTokens)
+		if body.ModelCall {
+			o = append(o.key("modelCall"), "true"...)
+		}
 		if body.FromSession {
 			o = append(o.key("fromSession"), "true"...)
 		}

@@ -305,6 +305,8 @@ type (
 		ThinkingTokens   int64 `json:"thinkingTokens,omitempty"`
 		CachedTokens     int64 `json:"cachedTokens,omitempty"`
 		CacheWriteTokens int64 `json:"cacheWriteTokens,omitempty"`
+		// ModelCall says that one model call used all these tokens; otherwise it may have been several.
+		ModelCall bool `json:"modelCall,omitempty"`
 		// FromSession says that these tokens come from the agent's session file; the agent did not report them
 		// to the run.
 		FromSession bool `json:"fromSession,omitempty"`

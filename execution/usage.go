@@ -1,5 +1,7 @@
 package execution
 
+import "math"
+
 // Usage counts tokens (agent-mux specification, tokenUsage). Input excludes cached tokens, which are in Cached;
 // Total is input + output + cached.
 type Usage struct {
@@ -31,6 +33,18 @@ func (u Usage) WithTotal() Usage {
 // Event is the event that reports u.
 func (u Usage) Event() TokenUsage {
 	return TokenUsage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking, CachedTokens: u.Cached, CacheWriteTokens: u.CacheWrite}
+}
+
+// CallEvent is the event that reports u as the tokens of one model call.
+func (u Usage) CallEvent() TokenUsage {
+	e := u.Event()
+	e.ModelCall = true
+	return e
+}
+
+// Usage returns what the event reports.
+func (e TokenUsage) Usage() Usage {
+	return Usage{Input: e.InputTokens, Output: e.OutputTokens, Thinking: e.ThinkingTokens, Cached: e.CachedTokens, CacheWrite: e.CacheWriteTokens}
 }
 
 // IsZero reports whether u counts nothing.
@@ -91,11 +105,58 @@ type Price struct {
 	// CacheWrite1h is the price of tokens cached for an hour instead of minutes. A Usage does not distinguish
 	// the two; session files do.
 	CacheWrite1h *float64 `json:"cacheWrite1h,omitempty"`
+	// Long is the price of model calls with long prompts; nil if that makes no difference.
+	Long *LongPrice `json:"long,omitempty"`
 }
 
-// Of returns the price of a usage in US dollars, nil if a kind of token in it has no price. Thinking tokens are
+// LongPrice is the price of a model call whose prompt, with what the cache has of it, has more tokens than Above.
+type LongPrice struct {
+	Above        int64    `json:"above"`
+	Input        float64  `json:"input"`
+	Output       float64  `json:"output"`
+	CacheRead    *float64 `json:"cacheRead,omitempty"`
+	CacheWrite   *float64 `json:"cacheWrite,omitempty"`
+	CacheWrite1h *float64 `json:"cacheWrite1h,omitempty"`
+}
+
+func (p LongPrice) price() Price {
+	return Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite, CacheWrite1h: p.CacheWrite1h}
+}
+
+// Faults returns the JSON names of the members that no price can have.
+func (p Price) Faults() (names []string) {
+	for _, m := range []struct {
+		name  string
+		value *float64
+	}{{"input", &p.Input}, {"output", &p.Output}, {"cacheRead", p.CacheRead}, {"cacheWrite", p.CacheWrite}, {"cacheWrite1h", p.CacheWrite1h}, {"thinking", p.Thinking}} {
+		if m.value != nil && !(*m.value >= 0 && !math.IsInf(*m.value, 0)) {
+			names = append(names, m.name)
+		}
+	}
+	if p.Long == nil {
+		return names
+	}
+	if p.Long.Above <= 0 {
+		names = append(names, "long.above")
+	}
+	for _, inner := range p.Long.price().Faults() {
+		names = append(names, "long."+inner)
+	}
+	return names
+}
+
+// At returns the price of a model call with so many tokens in its prompt.
+func (p Price) At(prompt int64) Price {
+	if p.Long != nil && prompt > p.Long.Above {
+		return p.Long.price()
+	}
+	return p
+}
+
+// Of returns the price of a model call's usage in US dollars, nil if a kind of token in it has no price. Thinking tokens are
 // part of the output and are not charged twice.
 func (p Price) Of(u Usage) *float64 {
+	p = p.At(u.Input + u.Cached + u.CacheWrite)
 	usd := float64(u.Input)*p.Input/1e6 + float64(u.Output)*p.Output/1e6
 	if p.Thinking != nil {
 		usd += float64(u.Thinking) * (*p.Thinking - p.Output) / 1e6
@@ -112,5 +173,30 @@ func (p Price) Of(u Usage) *float64 {
 		}
 		usd += float64(part.n) * *part.price / 1e6
 	}
+	return &usd
+}
+
+// OfCalls returns the price of the usage of several model calls, nil if a kind of token in it has no price, or if it is unknown whether a prompt was
+// long. calls are those of them that are known one by one.
+func (p Price) OfCalls(sum Usage, calls []Usage) *float64 {
+	if p.Long == nil {
+		return p.Of(sum)
+	}
+	usd := 0.0
+	for _, c := range calls {
+		one := p.Of(c)
+		if one == nil {
+			return nil
+		}
+		usd, sum = usd+*one, sum.Sub(c)
+	}
+	if sum.Input+sum.Cached+sum.CacheWrite > p.Long.Above {
+		return nil
+	}
+	rest := p.Of(sum)
+	if rest == nil {
+		return nil
+	}
+	usd += *rest
 	return &usd
 }

@@ -3,6 +3,7 @@ package execution
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -223,6 +224,40 @@ func TestPrice(t *testing.T) {
 	u := Usage{Input: 3, Output: 4, Thinking: 1, Cached: 2, CacheWrite: 1, Total: 10}
 	if CostOf(u, nil, CostFromTable).Usage() != u || !CostOf(u, nil, "").Unpriced || u.Add(u).Sub(u) != u {
 		t.Error("usage arithmetic")
+	}
+}
+
+// TestPriceOfLongPrompts: a call with a long prompt costs more; of a sum of calls it is unknown when it is as large as a long prompt.
+func TestPriceOfLongPrompts(t *testing.T) {
+	t.Parallel()
+	p := Price{Input: 1, Output: 10, CacheRead: new(0.5), Long: &LongPrice{Above: 1000, Input: 2, Output: 20, CacheRead: new(1.0)}}
+	short, long := Usage{Input: 500, Output: 100, Cached: 500}, Usage{Input: 600, Output: 100, Cached: 500}
+	cents := func(usd *float64) float64 {
+		if usd == nil {
+			return -1
+		}
+		return math.Round(*usd * 1e6)
+	}
+	for name, c := range map[string]struct {
+		got  *float64
+		want float64
+	}{
+		"a short one":                {p.Of(short), 1750},
+		"a long one":                 {p.Of(long), 3700},
+		"both, known one by one":     {p.OfCalls(short.Add(long), []Usage{short, long}), 5450},
+		"both, one of them known":    {p.OfCalls(short.Add(long), []Usage{long}), 5450},
+		"a sum":                      {p.OfCalls(short.Add(short), nil), -1},
+		"a sum below the limit":      {p.OfCalls(short, nil), 1750},
+		"a kind without a price":     {p.OfCalls(Usage{CacheWrite: 1}, []Usage{{CacheWrite: 1}}), -1},
+		"a sum without a long price": {Price{Input: 1}.OfCalls(Usage{Input: 5000}, nil), 5000},
+	} {
+		if cents(c.got) != c.want {
+			t.Errorf("%s: %v, want %v", name, cents(c.got), c.want)
+		}
+	}
+	bad := Price{Input: -1, Long: &LongPrice{Output: -1}}
+	if got := bad.Faults(); !slices.Equal(got, []string{"input", "long.above", "long.output"}) || p.Faults() != nil {
+		t.Errorf("faults %v, %v", got, p.Faults())
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 const (
 	name    = "claude"
-	install = "npm install -g @anthropic-ai/claude-code@2.1.329"
+	install = "npm install -g @anthropic-ai/claude-code@2.1.332"
 )
 
 func init() { adapter.Register(Descriptor) }
@@ -33,7 +33,7 @@ func Descriptor() adapter.Descriptor {
 		DisplayName:    "Claude Code",
 		Command:        "claude",
 		MinVersion:     "2.1.197",
-		TestedVersions: []string{"2.1.329"},
+		TestedVersions: []string{"2.1.329", "2.1.332"},
 		Models:         models(),
 		ModelFlag:      modelFlag,
 		Config:         configSchema(),

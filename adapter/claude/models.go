@@ -15,9 +15,8 @@ const modelFlag = "--model"
 
 var efforts = []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax}
 
-// models are those that Claude Code 2.1.329 offers or still knows, with the windows, output limits and prices that it
-// uses itself; a cache write has the price of five minutes. Haiku 5.5 costs five times as much for prompts above
-// 100,000 tokens, which a price cannot express, so it has none.
+// models are those that Claude Code 2.1.332 offers or still knows, with the windows, output limits and prices that it
+// uses itself; a cache write has the price of five minutes.
 func models() []execution.Model {
 	return []execution.Model{
 		model("claude-opus-5-5", "Opus 5.5", 1_000_000, 128_000, "opus"),

@@ -12,7 +12,7 @@ import (
 
 const (
 	name    = "codex"
-	install = "npm install -g @openai/codex@0.169.0"
+	install = "npm install -g @openai/codex@0.171.0"
 )
 
 func init() { adapter.Register(Descriptor) }
@@ -32,7 +32,7 @@ func Descriptor() adapter.Descriptor {
 		// This version's app-server protocol is used, with excludeTurns and turn/steer; older versions name approvals
 		// and sandboxes differently.
 		MinVersion:     "0.169.0",
-		TestedVersions: []string{"0.169.0"},
+		TestedVersions: []string{"0.169.0", "0.171.0"},
 		Models:         models(),
 		Config:         configSchema(),
 		Install: []adapter.InstallMethod{

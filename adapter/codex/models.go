@@ -23,15 +23,17 @@ func succeeded(m execution.Model, by string) execution.Model {
 	return m
 }
 
-// models are those of Codex 0.169.0's visible catalogue, with its context windows, followed by older ones with a
+// models are those of Codex 0.171.0's visible catalogue, with its context windows, followed by older ones with a
 // known price, which Codex accepts with a warning. A price is stated only if there is evidence for it.
 func models() []execution.Model {
 	return []execution.Model{
-		model("gpt-6.1-sol", "GPT-6.1-Sol", 272_000),
+		model("gpt-6.2-sol", "GPT-6.2-Sol", 500_000),
+		model("gpt-6.2-astra", "GPT-6.2-Astra", 272_000),
+		model("gpt-6.1-terra", "GPT-6.1 Terra", 500_000),
+		model("gpt-6.1-sol", "GPT-6.1-Sol", 500_000),
 		model("gpt-6-astra", "GPT-6-Astra", 272_000),
 		model("gpt-6-sol", "GPT-6-Sol", 272_000),
 		model("gpt-6-luna", "GPT-6-Luna", 272_000),
-		model("gpt-6.1-terra", "GPT-6.1 Terra", 500_000),
 		succeeded(model("gpt-5.6-sol", "GPT-5.6-Sol", 272_000), "gpt-6-sol"),
 		succeeded(model("gpt-5.6-terra", "GPT-5.6-Terra", 272_000), "gpt-6-sol"),
 		succeeded(model("gpt-5.6-luna", "GPT-5.6-Luna", 272_000), "gpt-6-luna"),
@@ -44,7 +46,7 @@ func models() []execution.Model {
 }
 
 // topEffort are the models with an effort above xhigh.
-var topEffort = []string{"gpt-6.1-sol", "gpt-6-astra", "gpt-6-sol", "gpt-6-luna",
+var topEffort = []string{"gpt-6.2-sol", "gpt-6.2-astra", "gpt-6.1-sol", "gpt-6-astra", "gpt-6-sol", "gpt-6-luna",
 	"gpt-6.1-terra", "gpt-5.6-sol", "gpt-5.6-terra", "gpt-5.6-luna"}
 
 // effortWord returns Codex's name of an effort. The highest one depends on the model: max if the catalogue has it,

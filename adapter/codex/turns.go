@@ -171,7 +171,7 @@ func (p *appParser) usage(s *cliagent.Sink) bool {
 	}
 	if inc := c.meter.update(now); !inc.IsZero() {
 		p.ensureStep(c, s) // a call whose tools were all refused has no other trace
-		p.from(c, s).emit(inc.Event())
+		p.from(c, s).emit(inc.CallEvent())
 		p.endStep(c, s, true)
 	}
 	return true

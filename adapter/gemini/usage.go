@@ -59,7 +59,7 @@ func spend(used []modelUsage, own string, s *cliagent.Sink) (sum execution.Usage
 			continue
 		}
 		if p := priceOf(m.model); p != nil {
-			if usd := p.Of(m.usage); usd != nil {
+			if usd := p.OfCalls(m.usage, nil); usd != nil {
 				s.Emit(execution.CostEvent{Cost: execution.CostOf(m.usage, usd, execution.CostFromTable)})
 			}
 		}

@@ -4,10 +4,10 @@ import (
 	"github.com/drawbar/drawbar/settings"
 )
 
-// configSchema describes settings.json (docs/settings.md). MCP servers cannot be configured, because Pi has none.
+// configSchema describes settings.json (docs/settings.md). MCP servers, which Pi has since 1.0, are not among it.
 func configSchema() settings.Schema {
 	levels := []string{"off", "minimal", "low", "medium", "high", "xhigh", "max"}
-	return settings.NewSchema(name, "0.87.1", []settings.File{
+	return settings.NewSchema(name, "1.6.0", []settings.File{
 		{Scope: settings.Global, Path: "~/.pi/agent/settings.json", Moved: "$PI_CODING_AGENT_DIR/settings.json", Format: "json"},
 		{Scope: settings.Project, Path: ".pi/settings.json", Format: "json", Note: "pi reads it in folders that the user trusts"},
 	}, nil, []settings.Field{

@@ -205,12 +205,13 @@ type tally struct {
 	priced         bool
 	unpriced       bool
 	source         execution.CostSource
-	spent          execution.Usage // in cost events
-	used           execution.Usage // in token_usage events
-	fork           string          // the session that the run's session was forked from
-	inTurn, silent bool            // a turn is open; it has stated no tokens yet
-	lacks          bool            // the tokens of an earlier turn were not stated
-	fromFile       bool            // some tokens come from the session file
+	spent          execution.Usage   // in cost events
+	used           execution.Usage   // in token_usage events
+	calls          []execution.Usage // of used, those of single model calls
+	fork           string            // the session that the run's session was forked from
+	inTurn, silent bool              // a turn is open; it has stated no tokens yet
+	lacks          bool              // the tokens of an earlier turn were not stated
+	fromFile       bool              // some tokens come from the session file
 }
 
 // lostSlack is how long after the last recorded event an agent may have written the usage of its last call to the session file. A
@@ -242,7 +243,7 @@ func (t *tally) add(e execution.Event) {
 		}
 	case execution.CostEvent:
 		t.silent = false
-		t.spent = t.spent.Add(b.Cost.Usage())
+		t.spent, t.calls = t.spent.Add(b.Cost.Usage()), nil // its tokens came before
 		t.unpriced = t.unpriced || b.Cost.Unpriced || b.Cost.TotalUSD == nil
 		if b.Cost.TotalUSD != nil {
 			t.usd, t.priced, t.source = t.usd+*b.Cost.TotalUSD, true, b.Cost.Source
@@ -250,7 +251,10 @@ func (t *tally) add(e execution.Event) {
 	case execution.TokenUsage:
 		t.lacks = t.lacks && t.inTurn // some agents state at the end what all turns used
 		t.silent, t.fromFile = false, t.fromFile || b.FromSession
-		t.used = t.used.Add(execution.Usage{Input: b.InputTokens, Output: b.OutputTokens, Thinking: b.ThinkingTokens, Cached: b.CachedTokens, CacheWrite: b.CacheWriteTokens})
+		u := b.Usage()
+		if t.used = t.used.Add(u); b.ModelCall {
+			t.calls = append(t.calls, u)
+		}
 	}
 }
 
@@ -276,7 +280,7 @@ func (t *tally) price(p *execution.Price) {
 	if p == nil || rest.Input < 0 || rest.Output < 0 || rest.IsZero() || t.unpriced {
 		return
 	}
-	usd := p.Of(rest)
+	usd := p.OfCalls(rest, t.calls)
 	if usd == nil {
 		t.unpriced = true
 		return

@@ -15,6 +15,8 @@ func TestCostOfALostRun(t *testing.T) {
 		return execution.Event{Body: execution.CostEvent{Cost: execution.CostOf(execution.Usage{Input: 1_000_000, Total: 1_000_000}, &usd, execution.CostFromAgent)}}
 	}
 	price := &execution.Price{Input: 3, Output: 15}
+	tiered := &execution.Price{Input: 3, Output: 15, Long: &execution.LongPrice{Above: 1_500_000, Input: 6, Output: 30}}
+	call := execution.Event{Body: execution.Usage{Input: 1_000_000}.CallEvent()}
 	for _, tt := range []struct {
 		name   string
 		events []execution.Event
@@ -26,6 +28,8 @@ func TestCostOfALostRun(t *testing.T) {
 		{"nothing stated", []execution.Event{used}, price, 3, true, execution.CostFromTable},
 		{"all stated", []execution.Event{used, stated(7)}, price, 7, true, execution.CostFromAgent},
 		{"a part stated", []execution.Event{used, stated(7), used}, price, 10, true, execution.CostFromAgent},
+		{"calls below a long prompt", []execution.Event{call, call}, tiered, 6, true, execution.CostFromTable},
+		{"a sum that may have a long prompt", []execution.Event{used, used}, tiered, 0, false, ""},
 		{"no price", []execution.Event{used}, nil, 0, false, ""},
 	} {
 		var sum tally

@@ -77,7 +77,7 @@ func (r *run) callModel(ctx context.Context, quiet bool) (*Reply, *failure) {
 func (r *run) count(u execution.Usage) {
 	if u = u.WithTotal(); !u.IsZero() {
 		*r.total = r.total.Add(u)
-		r.emit(u.Event())
+		r.emit(u.CallEvent())
 	}
 }
 

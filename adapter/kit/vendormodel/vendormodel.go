@@ -1,8 +1,8 @@
 // Package vendormodel is the one table of what vendors' models can do, whichever agent runs them, and of where vendors' APIs are.
 // Windows, limits and prices are an agent's own, because agents differ in them.
 //
-// The table has models whose abilities somebody published: OpenCode 1.18.33 contains them for most, Codex 0.169.0, Oh My Pi
-// 18.2.3 and Pi 0.87.1 agree where they state them. An ability that nobody published stays unknown.
+// The table has models whose abilities somebody published: OpenCode 1.18.33 contains them for most, Codex 0.171.0, Oh My Pi
+// 18.2.3 and Pi 1.6.0 agree where they state them. An ability that nobody published stays unknown.
 package vendormodel
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 // UpdatedOn is the date on which the models in this program were last compared with the agents.
-const UpdatedOn = "2026-11-23"
+const UpdatedOn = "2026-11-29"
 
 // addresses are the roots of the vendors' APIs, as their documentation has them.
 var addresses = map[string]string{
@@ -60,7 +60,7 @@ var families = []struct {
 	{"openai", openai, "gpt-6-astra gpt-6-sol gpt-6-luna gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-5.5 gpt-5.4 gpt-5.3-codex"},
 	{"openai", join(images, schemas, parallel, json, thinks), "gpt-5.4-mini gpt-5-mini"},
 	// Codex states only that they read images.
-	{"openai", join(execution.Abilities{ImageInput: yes, ToolCalling: yes, TextStreaming: yes}, thinks), "gpt-6.1-sol gpt-6.1-terra"},
+	{"openai", join(execution.Abilities{ImageInput: yes, ToolCalling: yes, TextStreaming: yes}, thinks), "gpt-6.2-sol gpt-6.2-astra gpt-6.1-sol gpt-6.1-terra"},
 	{"google", google, "gemini-3.1-pro-preview gemini-3.8-flash gemini-3.7-flash gemini-3.6-flash gemini-3.5-flash gemini-3-flash-preview gemini-3.5-flash-lite gemini-3.1-flash-lite " +
 		"gemini-2.5-pro gemini-2.5-flash gemini-2.5-flash-lite"},
 	{"google", join(images, schemas, thinks), "gemma-4-31b-it gemma-4-26b-a4b-it"},

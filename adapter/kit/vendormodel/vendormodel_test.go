@@ -22,6 +22,26 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// TestPrices: a release has the price of its model, and a price for long prompts is one of a model with a price, and higher.
+func TestPrices(t *testing.T) {
+	if p := Price("gpt-6-sol-20260102"); p == nil || p.Long == nil || p.At(272_000).Input != p.Input || p.At(272_001).Input != p.Long.Input {
+		t.Errorf("%+v", p)
+	}
+	if p := Price("claude-opus-4-5-20251101"); p == nil || p.Long != nil || *p.CacheWrite1h != 10 {
+		t.Errorf("%+v", p)
+	}
+	for id, long := range longer {
+		if p := Price(id); p == nil || long.price[0] <= p.Input || long.price[1] <= p.Output {
+			t.Errorf("%s: %+v", id, p)
+		}
+	}
+	for id := range prices() {
+		if faults := Price(id).Faults(); faults != nil {
+			t.Errorf("%s: %v", id, faults)
+		}
+	}
+}
+
 // TestTable: no model twice, and no ability of one family leaks into another.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}

@@ -319,6 +319,7 @@ class TokenUsageEvent(EventHead):
     thinkingTokens: NotRequired[int]
     cachedTokens: NotRequired[int]
     cacheWriteTokens: NotRequired[int]
+    modelCall: NotRequired[bool]
     fromSession: NotRequired[bool]
 
 

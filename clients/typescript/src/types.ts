@@ -315,6 +315,7 @@ export interface TokenUsageEvent extends EventHead {
   thinkingTokens?: number;
   cachedTokens?: number;
   cacheWriteTokens?: number;
+  modelCall?: boolean;
   fromSession?: boolean;
 }
 

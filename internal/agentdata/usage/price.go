@@ -34,6 +34,8 @@ func estimate(p *execution.Price, c *call) (float64, bool) {
 	if p == nil {
 		return 0, false
 	}
+	at := p.At(c.input + c.read + c.write + c.write1h)
+	p = &at
 	usd := p.Of(execution.Usage{Input: c.input, Output: c.output, Thinking: c.thinking, Cached: c.read, CacheWrite: c.write})
 	if usd == nil || c.write1h > 0 && p.CacheWrite1h == nil {
 		return 0, false

@@ -83,6 +83,7 @@ func at(s string) int64 {
 var testModels = []execution.Model{
 	{ID: "big", Aliases: []string{"b"}, Price: &execution.Price{Input: 10, Output: 100, CacheRead: new(float64(1)), CacheWrite: new(float64(20)), CacheWrite1h: new(float64(40))}},
 	{ID: "big-mini", Price: &execution.Price{Input: 1, Output: 10}},
+	{ID: "long", Price: &execution.Price{Input: 1, Output: 10, CacheRead: new(0.5), Long: &execution.LongPrice{Above: 1000000, Input: 2, Output: 20, CacheRead: new(1.0)}}},
 	{ID: "unknown-price"},
 }
 
@@ -216,6 +217,8 @@ func TestPrices(t *testing.T) {
 		unpriced   int
 	}{
 		{"every kind of token", `{"Model":"big","Input":1000000,"Output":1000000,"Thinking":5,"CacheRead":1000000,"CacheWrite":1000000,"CacheWrite1h":1000000}`, 171, sessions.CostEstimated, 0},
+		{"a prompt that is not long", `{"Model":"long","Input":500000,"Output":100000,"CacheRead":500000}`, 1.75, sessions.CostEstimated, 0},
+		{"a long prompt", `{"Model":"long","Input":600000,"Output":100000,"CacheRead":500000}`, 3.7, sessions.CostEstimated, 0},
 		{"stated", `{"Model":"big","Output":1000000,"Stated":true,"Cost":0.25}`, 0.25, sessions.CostStated, 0},
 		{"stated to be free", `{"Model":"big","Output":1000000,"Stated":true}`, 0, sessions.CostStated, 0},
 		{"a kind without a price", `{"Model":"big-mini","Output":1000000,"CacheRead":1}`, 0, sessions.CostUnpriced, 1},

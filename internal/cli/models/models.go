@@ -12,7 +12,6 @@ import (
 
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/adapter"
-	"github.com/drawbar/drawbar/adapter/kit/vendormodel"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/exitcode"
@@ -142,9 +141,12 @@ func show(app *cli.App, agent, id string) error {
 					field(part.name, fmt.Sprintf("$%g", *part.usd))
 				}
 			}
+			if p.Long != nil {
+				field("longer prompts", fmt.Sprintf("above %s tokens input $%g, output $%g", cli.Count(p.Long.Above), p.Long.Input, p.Long.Output))
+			}
 			field("price from", strings.TrimSpace(string(m.PriceSource)+" "+m.PricedOn))
 		} else {
-			field("price", unpriced(m.ID))
+			field("price", "unknown; to set it: drawbar models price set")
 		}
 		if m.Deprecated {
 			field("deprecated", strings.TrimSpace("yes "+m.DeprecatedSince))
@@ -155,14 +157,6 @@ func show(app *cli.App, agent, id string) error {
 		field("source", strings.TrimSpace(string(m.Source)+" "+m.LastUpdated))
 		w.Flush()
 	})
-}
-
-// unpriced says why a model has no price.
-func unpriced(id string) string {
-	if short, long, above, ok := vendormodel.TwoPrices(id); ok {
-		return fmt.Sprintf("not one number: input $%g and output $%g for prompts of up to %s tokens, $%g and $%g for longer ones", short.Input, short.Output, cli.Count(above), long.Input, long.Output)
-	}
-	return "unknown; to set it: drawbar models price set"
 }
 
 // answer returns yes or no, "unknown" for nil.

@@ -202,12 +202,11 @@ func (l *layer) check() error {
 		if _, err := time.Parse(time.DateOnly, m.PricedOn); m.PricedOn != "" && err != nil {
 			return fileError(l.path, "%s.pricedOn: %q is not a date such as 2026-11-28", at, m.PricedOn)
 		}
-		if p := m.Price; p != nil {
-			for name, v := range map[string]*float64{"input": &p.Input, "output": &p.Output, "cacheRead": p.CacheRead, "cacheWrite": p.CacheWrite, "cacheWrite1h": p.CacheWrite1h, "thinking": p.Thinking} {
-				if v != nil && *v < 0 {
-					return fileError(l.path, "%s.price.%s: %g is not a valid price", at, name, *v)
-				}
-			}
+		if m.Price == nil {
+			continue
+		}
+		if names := m.Price.Faults(); len(names) > 0 {
+			return fileError(l.path, "%s.price.%s is not a valid price", at, names[0]).WithHint("US dollars per million tokens, 0 or more; long.above is a number of tokens")
 		}
 	}
 	if n := l.file.Notify; n != nil {

@@ -50,7 +50,8 @@ func (c *conversation) price(input, output int64) float64 {
 	if rate, ok := c.d.Rates.Get(c.d.Runtime.Model); ok {
 		return rate.USD(input, output)
 	}
-	if p := vendormodel.PriceOf(c.d.Runtime.Model, input); p != nil && !c.plan.api.Keyless {
+	if list := vendormodel.Price(c.d.Runtime.Model); list != nil && !c.plan.api.Keyless {
+		p := list.At(input)
 		return protocol.CostRate{InputPer1M: p.Input, OutputPer1M: p.Output}.USD(input, output)
 	}
 	return 0
