@@ -31,6 +31,7 @@ func run() error {
 	flag.StringVar(&d.Version, "version", "", "the `RELEASE` that was run")
 	flag.StringVar(&d.Error, "error", "", "why it was not run")
 	against := flag.String("against", "docs/SCENARIOS.md", "the table")
+	reported := flag.String("conformance", "", "write the conformance of every adapter: of a `FOLDER` with the reports of drawbar conform, and of the output of go test -json")
 	into := flag.String("into", "", "keep the other cells of this `TABLE`, for the output of some scenarios")
 	asJSON := flag.Bool("json", false, "write JSON")
 	flag.Parse()
@@ -55,6 +56,8 @@ func run() error {
 		}
 		defer written.Close()
 		return report(d, os.Stdin, written, *asJSON, os.Stdout)
+	case *reported != "":
+		return conformance(*reported, os.Stdin, os.Stdout, versions)
 	}
 	table, err := read(os.Stdin)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -73,21 +74,31 @@ func list(app *cli.App, names []string) error {
 			if r.ContextWindow > 0 {
 				window = cli.Count(r.ContextWindow)
 			}
-			var in, out, cacheRead, cacheWrite string
-			if p := r.Price; p != nil {
-				in, out, cacheRead, cacheWrite = price(&p.Input), price(&p.Output), price(p.CacheRead), price(p.CacheWrite)
-			}
+			in, out, cacheRead, cacheWrite := columns(r.Price)
 			w.Row(r.Agent, name, window, in, out, cacheRead, cacheWrite, strings.Join(r.Aliases, ", "))
 		}
 		w.Flush()
 	})
 }
 
-func price(p *float64) string {
+// columns formats a price, which may be nil.
+func columns(p *execution.Price) (in, out, cacheRead, cacheWrite string) {
 	if p == nil {
-		return ""
+		return "", "", "", ""
 	}
-	return fmt.Sprintf("%g", *p)
+	long := p.At(math.MaxInt64)
+	return price(&p.Input, &long.Input), price(&p.Output, &long.Output), price(p.CacheRead, long.CacheRead), price(p.CacheWrite, long.CacheWrite)
+}
+
+// price formats a price, with that of long prompts if it is another one.
+func price(p, long *float64) string {
+	switch {
+	case p == nil:
+		return ""
+	case long == nil || *long == *p:
+		return fmt.Sprintf("%g", *p)
+	}
+	return fmt.Sprintf("%g to %g", *p, *long)
 }
 
 func show(app *cli.App, agent, id string) error {

@@ -64,11 +64,12 @@ func listPrices(app *cli.App) error {
 		}
 		w := app.Table("AGENT", "MODEL", "IN $/M", "OUT $/M", "CACHE READ", "CACHE WRITE", "SET ON", "RUNS WITHOUT")
 		for _, r := range rows {
-			if p := r.Price; p != nil {
-				w.Row(r.Agent, r.Model, price(&p.Input), price(&p.Output), price(p.CacheRead), price(p.CacheWrite), r.PricedOn, "")
-			} else {
-				w.Row(r.Agent, r.Model, "", "", "", "", "", r.Runs)
+			var without any = ""
+			if r.Price == nil {
+				without = r.Runs
 			}
+			in, out, cacheRead, cacheWrite := columns(r.Price)
+			w.Row(r.Agent, r.Model, in, out, cacheRead, cacheWrite, r.PricedOn, without)
 		}
 		w.Flush()
 	})
