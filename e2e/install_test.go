@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/drawbar/drawbar/adapter/claude"
 )
 
 // npmRegistry serves releases of one package on the loopback interface, as npm's own registry does.
@@ -79,7 +81,9 @@ func TestInstallWithNpm(t *testing.T) {
 func installWithNpm(t *testing.T, k kit) {
 	l := newLab(t, k, `{"turns":[]}`)
 	prefix := filepath.Join(l.root, "prefix")
-	url := npmRegistry(t, "@anthropic-ai/claude-code", "claude", map[string]string{"2.1.329": ">=99", "2.1.197": ">=10"}, "2.1.329")
+	tested := claude.Descriptor().TestedVersions
+	newest := tested[len(tested)-1] // which Drawbar installs
+	url := npmRegistry(t, "@anthropic-ai/claude-code", "claude", map[string]string{newest: ">=99", "2.1.197": ">=10"}, newest)
 	l.env["npm_config_registry"], l.env["npm_config_prefix"], l.env["npm_config_update_notifier"] = url+"/", prefix, "false"
 	// The installed programs of this suite must not be found.
 	l.env["PATH"] = filepath.Join(prefix, "bin") + ":" + filepath.Dir(mustLook(t, "npm")) + ":/usr/bin:/bin"
@@ -106,10 +110,10 @@ func installWithNpm(t *testing.T, k kit) {
 		}
 		return res
 	}
-	if got := install(0, "agents", "install", "claude", "--version", ">=2.0.0"); got.InstalledVersion != "2.1.197" || !strings.Contains(got.Message, "although 2.1.329 is published") {
+	if got := install(0, "agents", "install", "claude", "--version", ">=2.0.0"); got.InstalledVersion != "2.1.197" || !strings.Contains(got.Message, "although "+newest+" is published") {
 		t.Errorf("an older release was installed, and this was said: %+v", got)
 	}
-	if got := install(0, "update", "claude"); got.InstalledVersion != "2.1.329" || !strings.Contains(got.Message, "needs another Node") {
+	if got := install(0, "update", "claude"); got.InstalledVersion != newest || !strings.Contains(got.Message, "needs another Node") {
 		t.Errorf("the pinned release: %+v", got)
 	}
 	if got := install(0, "install", "claude"); got.Command != "" || !strings.Contains(got.Message, "already installed") {
