@@ -296,7 +296,7 @@ func similar(id string, list []execution.Model) []string {
 	return append(names[:min(len(names), 5-len(mistyped))], mistyped...)
 }
 
-// Estimate returns the price of a usage on a model in US dollars, nil if no price is known. The error is
+// Estimate returns the price of a model call's usage in US dollars, nil if no price is known. The error is
 // MODEL_NOT_FOUND or UNKNOWN_AGENT.
 func (m Models) Estimate(agentName, id string, u execution.Usage) (*float64, error) {
 	model, err := m.Model(agentName, id)

@@ -67,3 +67,24 @@ func TestOmpReports(t *testing.T) {
 		})
 	})
 }
+
+// TestPiServersOfItsOwn: the MCP servers that Pi 1.x has of its own are tools like the others: denied, asked about, or used.
+func TestPiServersOfItsOwn(t *testing.T) {
+	only(t, "pi", func(t *testing.T, k kit) {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for mode, used := range map[string]bool{"deny": false, "prompt": false, "yolo": true} {
+			l := newLab(t, k, `{"turns":[{"tools":[{"name":"mcp__echo__echo","input":{"text":"ping"}}]},{"text":"done"}]}`)
+			config := fmt.Sprintf(`{"mcpServers":{"echo":{"command":%q,"env":{%q:"1"},"exposure":"direct"}}}`, self, echoServer)
+			if err := os.WriteFile(filepath.Join(l.home, ".pi", "agent", "mcp.json"), []byte(config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o := l.run("--approve", mode, "--non-interactive", "deny", "echo")
+			if ran := len(bodies[execution.ToolResultEvent](o)) == 1; ran != used || len(bodies[execution.ToolError](o)) == 1 == used {
+				t.Errorf("%s: used %v, %+v", mode, ran, bodies[execution.ToolError](o))
+			}
+		}
+	})
+}

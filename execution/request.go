@@ -168,12 +168,18 @@ func (d ContinuationDecision) Says() string {
 // StateApproval is the member of a continuation's state that names what it waits for, if its kind is approval.
 const StateApproval = "approvalId"
 
+// ApprovalID returns what a continuation waits for, empty if that is no approval.
+func (c Continuation) ApprovalID() string {
+	id, _ := c.State[StateApproval].(string)
+	return id
+}
+
 // validate refuses a decision about something else than the continuation waits for.
 func (c Continuation) validate(f *faults) {
 	if c.Decision == nil {
 		return
 	}
-	waits, _ := c.State[StateApproval].(string)
+	waits := c.ApprovalID()
 	switch {
 	case c.Kind != ContinuationApproval:
 		f.addf("continuation.decision", "a decision", "", fmt.Sprintf("decides about a continuation of the kind %q, which waits for none", c.Kind))

@@ -48,7 +48,7 @@ func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
 		Shell: func(command string, _ bool) adapter.ScriptedCall {
 			return cliagent.Scripted("bash", map[string]any{"command": command})
 		},
-		// MCP stays nil: Pi has no MCP servers. Clarify stays nil: only extensions ask for text. Structured stays nil: there
+		// MCP stays nil: a run attaches no MCP servers. Clarify stays nil: only extensions ask for text. Structured stays nil: there
 		// is no structured output.
 	}
 }

@@ -119,10 +119,9 @@ func standIns(in io.Reader) (reports, error) {
 			r[subject] = append(r[subject], check{Check: names[len(names)-1], Verdict: e.Action, Message: said[key]})
 		}
 	}
-	for s, checks := range r { // a test of subjects is none of them
-		if slices.ContainsFunc(slices.Collect(maps.Keys(r)), func(other string) bool { return strings.HasPrefix(other, s+" ") }) && len(checks) > 0 {
-			delete(r, s)
-		}
-	}
+	subjects := slices.Collect(maps.Keys(r))
+	maps.DeleteFunc(r, func(s string, _ []check) bool { // a test of several subjects is none of them
+		return slices.ContainsFunc(subjects, func(other string) bool { return strings.HasPrefix(other, s+" ") })
+	})
 	return r, lines.Err()
 }

@@ -69,8 +69,7 @@ func (s *Store) Unanswered(f Filter) ([]Unanswered, error) {
 		if err != nil || res.Continuation == nil {
 			continue // nothing can go on with it
 		}
-		key, _ := res.Continuation.State[execution.StateApproval].(string)
-		path, err := s.decision(string(r.ID), key)
+		path, err := s.decision(string(r.ID), res.Continuation.ApprovalID())
 		if err != nil {
 			return nil, err
 		}

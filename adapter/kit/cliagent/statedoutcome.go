@@ -49,11 +49,8 @@ func (o *Outcome) Fill(res *execution.Result) {
 			res.ExitReason = execution.ExitTurnLimit
 		}
 	case execution.TurnInterrupted:
-		f := o.Failure
-		if f == nil {
-			f = &Failure{Code: execution.CodeInterrupted, Message: "the turn was interrupted"}
-		}
-		res.Status, res.ExitReason, res.Error = execution.StatusFailed, execution.ExitInterrupted, f.Result()
+		res.Status, res.ExitReason = execution.StatusFailed, execution.ExitInterrupted
+		res.Error = execution.NewResultError(execution.CodeInterrupted, "the turn was interrupted")
 	default:
 		res.Status, res.Error = execution.StatusFailed, o.Failure.Result()
 		res.ExitReason = o.Failure.exit()

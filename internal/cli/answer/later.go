@@ -83,8 +83,7 @@ func (l *later) goOn(cmd *cobra.Command, app *cli.App, args []string, approve bo
 	case answers:
 		req.Message.Text = execution.Prompt(text)
 	default:
-		key, _ := req.Continuation.State[execution.StateApproval].(string)
-		req.Continuation.Decision = &execution.ContinuationDecision{ApprovalID: key, Approved: approve, Reason: text, By: WhoIs()}
+		req.Continuation.Decision = &execution.ContinuationDecision{ApprovalID: req.Continuation.ApprovalID(), Approved: approve, Reason: text, By: WhoIs()}
 		req.Message.Text = "Go on."
 		if !approve {
 			req.Message.Text = "Go on without it."

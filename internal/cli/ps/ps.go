@@ -190,8 +190,7 @@ func withUnanswered(s *runstore.Store, f runstore.Filter, rows []row) ([]row, er
 	f.Live = false
 	ended, err := s.Unanswered(f)
 	for _, r := range ended {
-		key, _ := r.Result.Continuation.State[execution.StateApproval].(string)
-		q := control.PendingQuestion{ID: execution.QuestionID(key), Approval: r.Status == execution.StatusAwaitingApproval, Text: r.Result.Asks(), Since: r.EndedAt}
+		q := control.PendingQuestion{ID: execution.QuestionID(r.Result.Continuation.ApprovalID()), Approval: r.Status == execution.StatusAwaitingApproval, Text: r.Result.Asks(), Since: r.EndedAt}
 		rows = append(rows, row{Run: r.Run, Pending: []control.PendingQuestion{q}})
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return b.StartedAt.Compare(a.StartedAt) })
