@@ -20,8 +20,8 @@ const (
 	// detectionTTL is how long a finished detection stays valid.
 	detectionTTL = 30 * time.Second
 	// detectionLimit ends a detection even if the prober does not return. Real programs need up to 5 s when
-	// cold.
-	detectionLimit = 15 * time.Second
+	// cold, and more than 15 s where several start at once.
+	detectionLimit = 30 * time.Second
 	// detectionCleanup is the part of the limit left to a prober to stop what it started and report its partial
 	// result.
 	detectionCleanup = 500 * time.Millisecond
@@ -81,7 +81,7 @@ type detection struct {
 // the only error is that ctx is done first.
 //
 // An answer is at most 30 s old. Concurrent callers share one probe. It ends when all of them have given up,
-// and after 15 s at the latest: what is unknown by then is left empty.
+// and after 30 s at the latest: what is unknown by then is left empty.
 func (r *Registry) Detect(ctx context.Context, name string) (*InstalledInfo, error) {
 	r.mu.Lock()
 	rec := r.find(name)

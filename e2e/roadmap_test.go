@@ -91,5 +91,10 @@ func TestRoadmap(t *testing.T) {
 			t.Errorf("worktrees: %s", got)
 		}
 		l.noSurvivors()
+		if t.Failed() {
+			for id := range strings.FieldsSeq(l.command("ps", "--all", "--quiet").stdout) {
+				t.Logf("%s\n%s", id, l.command("logs", id).stdout)
+			}
+		}
 	})
 }

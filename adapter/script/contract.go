@@ -157,6 +157,16 @@ func (s Scope) Existing(root string) []string {
 	return found[:min(len(found), maxFiles)]
 }
 
+// Missing returns what is declared to be created, and is not there below root.
+func (s Scope) Missing(root string) (out []string) {
+	for _, d := range s {
+		if strings.EqualFold(d.Action, "create") && len(Scope{d}.Existing(root)) == 0 {
+			out = append(out, d.Path)
+		}
+	}
+	return out
+}
+
 // Output is what a script left.
 type Output struct {
 	Result string // pass, fail, or what else its file has; empty if there is none

@@ -10,14 +10,18 @@ import (
 	"github.com/drawbar/drawbar/internal/base/version"
 )
 
-// versionTimeout is for agents that take seconds to start cold.
-const versionTimeout = 15 * time.Second
+// versionTimeout is for agents that take seconds to start cold, versionSpare what is left of a caller's time for the answer that a program
+// is there but silent.
+const (
+	versionTimeout = 25 * time.Second
+	versionSpare   = time.Second
+)
 
 // versionLines is how many lines are searched for a version; a banner or a warning may come first.
 const versionLines = 20
 
 // DetectVersion checks whether a command is installed and asks for its version, with --version by default, for at
-// most 15 s. A missing or silent agent is not an error: Notes says why. The error is that of ctx.
+// most 25 s, and until a second before the deadline of ctx. A missing or silent agent is not an error: Notes says why. The error is that of ctx.
 func DetectVersion(ctx context.Context, h adapter.Host, command string, args ...string) (adapter.Installation, error) {
 	path, err := h.LookPath(command)
 	if err != nil {
@@ -28,14 +32,19 @@ func DetectVersion(ctx context.Context, h adapter.Host, command string, args ...
 		args = []string{"--version"}
 	}
 	asked := strings.Join(append([]string{command}, args...), " ")
-	limited, cancel := context.WithTimeout(ctx, versionTimeout)
+	timeout := versionTimeout
+	if end, ok := ctx.Deadline(); ok {
+		left := time.Until(end)
+		timeout = min(timeout, left-min(versionSpare, left/2))
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out, err := h.Spawn(limited, adapter.SpawnRequest{Command: path, Args: args})
 	switch {
 	case ctx.Err() != nil:
 		return in, fmt.Errorf("%s: %w: %w", asked, ctx.Err(), context.Cause(ctx))
 	case limited.Err() != nil:
-		in.Notes = fmt.Sprintf("%s did not answer within %v", asked, versionTimeout)
+		in.Notes = fmt.Sprintf("%s did not answer within %v", asked, timeout.Round(time.Millisecond))
 		return in, nil
 	case err != nil:
 		in.Notes = fmt.Sprintf("%s: %v", asked, err)

@@ -43,8 +43,8 @@ func run(app *cli.App) *cobra.Command {
 several at once; the next one has those that are ready then.
 
 Each task runs in a git worktree of its own. If it passes, what it changed becomes a commit on the current branch, and its marker [~]. It does not
-pass if its agent fails, if it changes a file that it does not declare, if --check does not end with exit code 0, or if a file that it changes was
-changed meanwhile; then nothing is applied. It is tried once more, and then marked [!]. Naming a task in review or blocked runs it again.
+pass if its agent fails, if it changes a file that it does not declare, if one that it declares with (create) is not there, if --check does not
+end with exit code 0, or if a file that it changes was changed meanwhile; then nothing is applied. It is tried once more, and then marked [!]. Naming a task in review or blocked runs it again.
 
 An adapter that is not available is replaced by claude-code, which is reported; "fallback_on_failure": false in project_os.adapters prevents that.
 After Ctrl-C or a crash, the same command continues. Nobody is asked: calls that need permission are denied unless --approve or --allow permits them.

@@ -326,7 +326,8 @@ func withAll(env, more map[string]string) map[string]string {
 	return out
 }
 
-// judge keeps the work of a task, and refuses it if it goes beyond what the task declares, or does not pass the check.
+// judge keeps the work of a task, and refuses it if it goes beyond what the task declares, lacks what it declares to create, or does not pass the
+// check.
 func (x *runner) judge(ctx context.Context, t plan.Task, tree worktree.Tree, out string, lane *cli.Lane, r *Result) (worktree.Work, error) {
 	ctx = context.WithoutCancel(ctx)
 	work, err := tree.Snapshot(ctx, r.RunID)
@@ -348,6 +349,9 @@ func (x *runner) judge(ctx context.Context, t plan.Task, tree worktree.Tree, out
 	}
 	if len(outside) > 0 {
 		return work, fmt.Errorf("it changed files that it does not declare: %s", strings.Join(outside, ", "))
+	}
+	if missing := t.Files.Missing(filepath.Join(tree.Path, filepath.FromSlash(x.prefix))); len(missing) > 0 {
+		return work, fmt.Errorf("it did not create what it declares: %s", strings.Join(missing, ", "))
 	}
 	if x.o.check.Command == "" {
 		return work, nil
