@@ -131,7 +131,7 @@ var kits = []kit{
 			return fmt.Sprintf(`{"name":"write","input":{"path":%s,"content":%s}}`, q(p), q(c))
 		},
 		shell:   func(c string) string { return fmt.Sprintf(`{"name":"bash","input":{"command":%s}}`, q(c)) },
-		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"%s_%s","input":%s}`, s, t, in) },
+		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
 		givesUp: true, noLogin: piWithoutProvider, model: "scripted-other", priced: "scripted-model",
 	},
 	{

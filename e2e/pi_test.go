@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/drawbar/drawbar/execution"
@@ -82,8 +83,17 @@ func TestPiServersOfItsOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := l.run("--approve", mode, "--non-interactive", "deny", "echo")
-			if ran := len(bodies[execution.ToolResultEvent](o)) == 1; ran != used || len(bodies[execution.ToolError](o)) == 1 == used {
-				t.Errorf("%s: used %v, %+v", mode, ran, bodies[execution.ToolError](o))
+			if ran := len(bodies[execution.MCPToolResult](o)) == 1; ran != used || len(bodies[execution.MCPToolError](o)) == 1 == used {
+				t.Errorf("%s: used %v, %+v", mode, ran, bodies[execution.MCPToolError](o))
+			}
+			if mode == "yolo" {
+				file := filepath.Join(l.root, "mcp.json")
+				if err := os.WriteFile(file, []byte(`{"mcpServers":{"echo":{"command":"x"}}}`), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if o := l.run("--mcp", file, "--approve", "yolo", "echo"); o.result.Error == nil || !strings.Contains(o.result.Error.Message, "takes precedence") {
+					t.Errorf("a server of the same name: %+v", o.result.Error)
+				}
 			}
 		}
 	})

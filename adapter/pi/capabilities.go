@@ -16,7 +16,7 @@ func capabilities() execution.Capabilities {
 		Notes: []string{
 			"every run goes through RPC mode",
 			"pi asks no permission: an extension of the run does, which pi loads besides the user's; approval mode deny leaves the tools read, grep, find and ls",
-			"MCP servers of a run and tools of the caller are not supported; servers that pi 1.x has in its own mcp.json are tools like its others",
+			"MCP servers of a run and tools of the caller need pi 1.0 or later; a server in its own mcp.json takes precedence over one of that name",
 			"pi reads settings, extensions and skills of a project in folders that the user trusts only",
 			"a command's output and its errors come as one text",
 			"an unknown model is used as it is: the model API refuses it",
@@ -31,7 +31,8 @@ func capabilities() execution.Capabilities {
 			Thinking:          true,
 			ThinkingEfforts:   []execution.ThinkingEffort{execution.EffortLow, execution.EffortMedium, execution.EffortHigh, execution.EffortMax},
 			StructuredSession: execution.TransportPersistent,
-			Skills:            true, SkillsFormat: "directory",
+			MCP:               true, MCPTransports: []execution.MCPTransport{execution.MCPStdio, execution.MCPStreamableHTTP},
+			Skills: true, SkillsFormat: "directory",
 			AgentsMD:          true,
 			ParallelExecution: true, InteractiveMode: true, StdinInjection: true,
 			ImageInput: true, FileAttachments: true, Plugins: true, PluginFormats: []string{pluginFormat},

@@ -1,7 +1,6 @@
 package pi
 
 import (
-	_ "embed"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -10,26 +9,6 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
-
-// gate is the extension through which Pi asks for permission: it has no approvals of its own. It asks by a dialog
-// whose title is gateTitle, and about reading only if everything is asked.
-//
-//go:embed gate.js
-var gate string
-
-const gateTitle = "drawbar:tool"
-
-// gateFile returns the extension of a run.
-func gateFile(all bool) []byte {
-	if all {
-		return []byte(gate)
-	}
-	b, err := json.Marshal(reading)
-	if err != nil {
-		panic(err) // strings always encode
-	}
-	return []byte(strings.Replace(gate, "const free = [];", "const free = "+string(b)+";", 1))
-}
 
 // question is a dialog that Pi waits for.
 type question struct {
@@ -65,6 +44,10 @@ func (p *parser) dialog(s *cliagent.Sink) bool {
 	title := p.v.Title.Str()
 	switch q.method {
 	case "notify":
+		if why, ok := strings.CutPrefix(p.v.Message.Str(), gateFault); ok {
+			s.Fail(unattached(why))
+			return true
+		}
 		level := execution.DebugInfo
 		if kind := p.v.NotifyType.Str(); kind == "warning" || kind == "error" {
 			level = execution.DebugWarn
@@ -106,6 +89,15 @@ func (p *parser) dialog(s *cliagent.Sink) bool {
 		s.Emit(execution.InputRequired{ID: id, Question: title, Context: p.v.Prefill.Str(), Source: execution.InputFromAgent})
 	}
 	return true
+}
+
+// unattached is the error about MCP servers of the run that Pi did not accept; one without registerMcpServer gives no reason.
+func unattached(why string) *execution.Error {
+	if why != "" {
+		return execution.Errorf(execution.CodeValidation, "pi does not accept the MCP servers of the run: %s", why)
+	}
+	e := &execution.Error{Code: execution.CodeCapability, Agent: name, Capability: "mcp", Message: "this release of pi accepts no MCP servers of a run; 1.0 and later do"}
+	return e.WithHint("%s", install)
 }
 
 // permit asks whether a tool may run.

@@ -203,6 +203,12 @@ func (f *fake) scene(prompt object) error {
 			f.steering = nil
 		}
 		answer = "all steps taken"
+	case adaptertest.Tool, adaptertest.Connect:
+		for server, e := range f.gate().MCPServers {
+			if err := f.tool("mcp__"+server+"__echo", object{"text": "ping"}, e); err != nil {
+				return err
+			}
+		}
 	case adaptertest.Approval:
 		if err := f.tool("bash", object{"command": "touch it"}); err != nil {
 			return err
@@ -262,9 +268,27 @@ func (f *fake) model(blocks ...object) error {
 	return nil
 }
 
+// gated is what the extension of the run does.
+type gated struct {
+	Asks       bool
+	Free       []string
+	MCPServers map[string]cliagent.MCPEntry
+}
+
+func (f *fake) gate() (g gated) {
+	source, _ := os.ReadFile(f.flags["--extension"])
+	if _, rest, ok := strings.Cut(string(source), "const run = "); ok {
+		rest, _, _ = strings.Cut(rest, ";\n")
+		if json.Unmarshal([]byte(rest), &g) != nil {
+			panic("the extension of the run: " + rest)
+		}
+	}
+	return g
+}
+
 // tool makes the model call a tool, which an extension of the run may ask about. Tools that are not enabled do not
 // exist.
-func (f *fake) tool(name string, input object) error {
+func (f *fake) tool(name string, input object, server ...cliagent.MCPEntry) error {
 	id := fmt.Sprintf("call_%d", f.calls)
 	if err := f.model(object{"type": "toolCall", "id": id, "name": name, "arguments": input}); err != nil {
 		return err
@@ -272,13 +296,10 @@ func (f *fake) tool(name string, input object) error {
 	f.print(object{"type": "tool_execution_start", "toolCallId": id, "toolName": name, "args": input})
 	text, failed := "done\n", false
 	enabled, limited := f.flags["--tools"]
+	gate := f.gate()
 	if limited && !slices.Contains(strings.Split(enabled, ","), name) {
 		text, failed = "Tool "+name+" not found", true
-	} else if file, gated := f.flags["--extension"]; gated {
-		source, _ := os.ReadFile(file)
-		if !strings.Contains(string(source), "drawbar:tool") {
-			return errors.New("the extension asks nothing")
-		}
+	} else if gate.Asks && !slices.Contains(gate.Free, name) {
 		question, _ := json.Marshal(object{"id": id, "tool": name, "input": input})
 		said, err := f.dialog(object{"method": "input", "title": "drawbar:tool", "placeholder": string(question)})
 		if err != nil {
@@ -291,6 +312,12 @@ func (f *fake) tool(name string, input object) error {
 		_ = json.Unmarshal([]byte(fmt.Sprint(said["value"])), &verdict)
 		if !verdict.Allow {
 			text, failed = "the call was refused", true
+		}
+	}
+	if !failed && len(server) > 0 && server[0].URL != "" {
+		var err error
+		if text, err = adaptertest.CallEcho(server[0].URL, server[0].Headers); err != nil {
+			text, failed = err.Error(), true
 		}
 	}
 	if !failed {

@@ -77,6 +77,9 @@ func newParser(req execution.Request) cliagent.Parser {
 	names := jsonscan.NewInterner(256)
 	p := &parser{req: req, names: names, calls: toolcall.NewCalls(tools, names), model: req.Run.Model, questions: map[execution.QuestionID]question{}}
 	p.calls.Cwd = req.Run.Cwd
+	for _, m := range req.Run.MCPServers {
+		p.calls.Servers[m.Name] = ""
+	}
 	return p
 }
 

@@ -48,7 +48,10 @@ func (Adapter) RedirectModel(baseURL, dir string) adapter.Redirect {
 		Shell: func(command string, _ bool) adapter.ScriptedCall {
 			return cliagent.Scripted("bash", map[string]any{"command": command})
 		},
-		// MCP stays nil: a run attaches no MCP servers. Clarify stays nil: only extensions ask for text. Structured stays nil: there
+		MCP: func(server, tool string, input json.RawMessage) adapter.ScriptedCall {
+			return adapter.ScriptedCall{Name: tools.MCP.Name(server, tool), Input: input}
+		},
+		// Clarify stays nil: only extensions ask for text. Structured stays nil: there
 		// is no structured output.
 	}
 }

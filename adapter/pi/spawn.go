@@ -3,6 +3,7 @@ package pi
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
@@ -44,14 +45,15 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 		}
 		args = append(args, "--skill", filepath.Join(l.Dir, "skills"))
 	}
-	switch {
-	case run.ApprovalMode == execution.ApprovalDeny:
-		args = append(args, "--tools", strings.Join(reading, ","))
-		if l.Hook != nil {
-			args = append(args, "--extension", l.File("gate.js", gateFile(true)))
-		}
-	case l.Hook != nil || run.ApprovalMode != execution.ApprovalYolo || cliagent.Asks(req):
-		args = append(args, "--extension", l.File("gate.js", gateFile(l.Hook != nil)))
+	if run.ApprovalMode == execution.ApprovalDeny {
+		args = append(args, "--tools", strings.Join(slices.Concat(reading, freeTools(req)), ","))
+	}
+	extension, err := gateFile(l)
+	if err != nil {
+		return cliagent.Invocation{}, err
+	}
+	if extension != nil {
+		args = append(args, "--extension", l.File("gate.js", extension))
 	}
 	images, texts, err := attachments(req)
 	if err != nil {

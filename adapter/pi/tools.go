@@ -14,6 +14,7 @@ import (
 var tools = &toolcall.Table{
 	Tools: toolcall.Tools{toolcall.Shell: {"bash", "powershell"}, toolcall.Read: {"read"}, toolcall.Write: {"write"}, toolcall.Edit: {"edit"},
 		toolcall.Search: {"grep", "find", "ls"}},
+	MCP:   toolcall.Naming{Prefix: "mcp__", Separator: "__", Spell: spelled},
 	Input: toolcall.Input{Path: "path", Command: "command", Content: "content"},
 }
 

@@ -106,7 +106,20 @@ func (t *Table) input(v jsonscan.Value) (in [memberCount]jsonscan.Value, ok bool
 // Naming is how an agent names a tool of an MCP server: prefix, server, separator, tool.
 type Naming struct {
 	Prefix, Separator string
-	Known             bool // only names of known servers are split
+	Known             bool                // only names of known servers are split
+	Spell             func(string) string // how it writes a server and a tool in a name; nil as they are
+}
+
+// Name is the name of a server's tool.
+func (n Naming) Name(server, tool string) string {
+	return n.Prefix + n.spell(server) + n.Separator + n.spell(tool)
+}
+
+func (n Naming) spell(part string) string {
+	if n.Spell == nil {
+		return part
+	}
+	return n.Spell(part)
 }
 
 // Split splits the name of an MCP server's tool. Both parts may contain the separator, so the longest known server
@@ -117,7 +130,7 @@ func (n Naming) Split(name string, known iter.Seq[string]) (server, tool string)
 		return "", ""
 	}
 	for k := range known {
-		if after, ok := strings.CutPrefix(rest, k+n.Separator); ok && after != "" && len(k) > len(server) {
+		if after, ok := strings.CutPrefix(rest, n.spell(k)+n.Separator); ok && after != "" && len(k) > len(server) {
 			server, tool = k, after
 		}
 	}
