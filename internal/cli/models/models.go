@@ -153,7 +153,14 @@ func show(app *cli.App, agent, id string) error {
 				}
 			}
 			if p.Long != nil {
-				field("longer prompts", fmt.Sprintf("above %s tokens input $%g, output $%g", cli.Count(p.Long.Above), p.Long.Input, p.Long.Output))
+				text := fmt.Sprintf("above %s tokens input $%g, output $%g", cli.Count(p.Long.Above), p.Long.Input, p.Long.Output)
+				if usd := p.Long.CacheRead; usd != nil {
+					text += fmt.Sprintf(", cache read $%g", *usd)
+				}
+				if usd := p.Long.CacheWrite; usd != nil {
+					text += fmt.Sprintf(", cache write $%g", *usd)
+				}
+				field("longer prompts", text)
 			}
 			field("price from", strings.TrimSpace(string(m.PriceSource)+" "+m.PricedOn))
 		} else {

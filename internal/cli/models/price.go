@@ -3,9 +3,11 @@ package models
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
@@ -100,25 +102,45 @@ func modelOf(app *cli.App, agent, id string) (string, string, error) {
 }
 
 func setPrice(app *cli.App) *cobra.Command {
-	var in, out, cacheRead, cacheWrite, cacheHour, thinking float64
+	var (
+		usual, long execution.Price
+		above       int64
+	)
 	cmd := &cobra.Command{Use: "set AGENT MODEL", Short: "Set a model's price; AGENT * is every agent", Args: cli.Args(cobra.ExactArgs(2))}
 	f := cmd.Flags()
-	f.Float64Var(&in, "input", 0, "US dollars per million uncached tokens of prompts")
-	f.Float64Var(&out, "output", 0, "US dollars per million tokens of answers")
-	rest := map[string]*float64{"cache-read": &cacheRead, "cache-write": &cacheWrite, "cache-write-1h": &cacheHour, "thinking": &thinking}
-	f.Float64Var(&cacheRead, "cache-read", 0, "per million tokens read from a cache (default unknown)")
-	f.Float64Var(&cacheWrite, "cache-write", 0, "per million tokens written to a cache (default unknown)")
-	f.Float64Var(&cacheHour, "cache-write-1h", 0, "per million tokens written to a cache for an hour (default unknown)")
-	f.Float64Var(&thinking, "thinking", 0, "per million tokens of thinking (default as other output)")
+	optional := map[string]**float64{}
+	option := func(name string, into **float64, help string) {
+		f.Float64Var(new(float64), name, 0, help)
+		optional[name] = into
+	}
+	for prefix, p := range map[string]*execution.Price{"": &usual, "long-": &long} {
+		of := map[string]string{"long-": "of a long prompt: "}[prefix]
+		f.Float64Var(&p.Input, prefix+"input", 0, of+"US dollars per million uncached tokens of prompts")
+		f.Float64Var(&p.Output, prefix+"output", 0, of+"US dollars per million tokens of answers")
+		option(prefix+"cache-read", &p.CacheRead, of+"per million tokens read from a cache (default unknown)")
+		option(prefix+"cache-write", &p.CacheWrite, of+"per million tokens written to a cache (default unknown)")
+		option(prefix+"cache-write-1h", &p.CacheWrite1h, of+"per million tokens written to a cache for an hour (default unknown)")
+	}
+	option("thinking", &usual.Thinking, "per million tokens of thinking (default as other output)")
+	f.Int64Var(&above, "long-above", 0, "a prompt of more tokens, with what the cache has of it, is a long one")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !f.Changed("input") || !f.Changed("output") {
-			return cli.Usage("--input and --output are both needed").WithHint("%s %s %s --input 3 --output 12", cmd.CommandPath(), args[0], args[1])
-		}
-		p := &execution.Price{Input: in, Output: out}
-		for name, into := range map[string]**float64{"cache-read": &p.CacheRead, "cache-write": &p.CacheWrite, "cache-write-1h": &p.CacheWrite1h, "thinking": &p.Thinking} {
-			if f.Changed(name) {
-				*into = rest[name]
+		isLong := false
+		f.Visit(func(flag *pflag.Flag) {
+			isLong = isLong || strings.HasPrefix(flag.Name, "long-")
+			if into := optional[flag.Name]; into != nil {
+				v, _ := f.GetFloat64(flag.Name) // it is one
+				*into = &v
 			}
+		})
+		p := usual
+		switch {
+		case !f.Changed("input") || !f.Changed("output"):
+			return cli.Usage("--input and --output are both needed").WithHint("%s %s %s --input 3 --output 12", cmd.CommandPath(), args[0], args[1])
+		case isLong && !(f.Changed("long-above") && f.Changed("long-input") && f.Changed("long-output")):
+			return cli.Usage("a price of long prompts needs --long-above, --long-input and --long-output").
+				WithHint("%s %s %s --input 3 --output 12 --long-above 200000 --long-input 6 --long-output 18", cmd.CommandPath(), args[0], args[1])
+		case isLong:
+			p.Long = &execution.LongPrice{Above: above, Input: long.Input, Output: long.Output, CacheRead: long.CacheRead, CacheWrite: long.CacheWrite, CacheWrite1h: long.CacheWrite1h}
 		}
 		agent, id, err := modelOf(app, args[0], args[1])
 		if err != nil {
@@ -129,7 +151,7 @@ func setPrice(app *cli.App) *cobra.Command {
 			if i < 0 {
 				i, list = len(list), append(list, config.Model{Agent: agent, Model: execution.Model{ID: id}})
 			}
-			list[i].Price, list[i].PricedOn = p, time.Now().Format(time.DateOnly)
+			list[i].Price, list[i].PricedOn = &p, time.Now().Format(time.DateOnly)
 			return list, nil
 		})
 	}
