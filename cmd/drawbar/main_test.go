@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}
 	drawbar.Supervise() // in the role of a supervisor this binary is no test
 	testenv.Setup(4)
-	testscript.Main(m, map[string]func(){"drawbar": main, "acp-agent": playACP, "governed-agent": playGoverned})
+	testscript.Main(m, map[string]func(){"drawbar": func() { observe(); main() }, "acp-agent": playACP, "governed-agent": playGoverned})
 }
 
 // playACP is an agent that speaks the Agent Client Protocol: acp-agent SCENARIO [WORDS...], where what is behind the scenario must
@@ -66,7 +66,7 @@ func TestScripts(t *testing.T) {
 	if err != nil || len(files) < 6 {
 		t.Fatalf("%d scripts: %v", len(files), err)
 	}
-	ran := make(chan string, len(files))
+	ran, answers := make(chan string, len(files)), t.TempDir()
 	t.Run("all", func(t *testing.T) {
 		testscript.Run(t, testscript.Params{
 			Dir: dir,
@@ -95,6 +95,7 @@ func TestScripts(t *testing.T) {
 					return err
 				}
 				env.Setenv("REPOSITORY", repository)
+				env.Setenv(answersVar, answers)
 				env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 				// What the scripts build with Go is built in the cache that this test was built in.
 				if cache := goCache(); cache != "" {
@@ -114,6 +115,7 @@ func TestScripts(t *testing.T) {
 				"keep": keep, "carried": carried, "hand-in": handIn, "until": until},
 		})
 	})
+	checkAnswers(t, answers, len(ran) == len(files))
 	if len(ran) != len(files) {
 		t.Errorf("%d of %d scripts ran", len(ran), len(files))
 	}

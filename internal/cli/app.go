@@ -186,22 +186,28 @@ type envelope struct {
 	Error *execution.Error `json:"error,omitempty"`
 }
 
+// Answered, if set, gets what the command of this process answers, or would with --json. Tests derive schema/answers.json from it.
+var Answered func(data any)
+
 // Answer prints data as JSON with --json, and calls human otherwise.
 func (a *App) Answer(data any, human func()) error {
+	return a.answer(envelope{OK: true, Data: data}, human)
+}
+
+func (a *App) answer(e envelope, human func()) error {
+	if Answered != nil {
+		Answered(e.Data)
+	}
 	if !a.JSON {
 		human()
 		return nil
 	}
-	return a.encode(envelope{OK: true, Data: data})
+	return a.encode(e)
 }
 
 // AnswerNot is Answer for a command that found faults: the JSON contains the data and the error.
 func (a *App) AnswerNot(data any, why *execution.Error, human func()) error {
-	if !a.JSON {
-		human()
-		return nil
-	}
-	return a.encode(envelope{Data: data, Error: why})
+	return a.answer(envelope{Data: data, Error: why}, human)
 }
 
 // Line writes a value of a stream as one line of JSON, without the envelope.

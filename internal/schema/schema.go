@@ -16,8 +16,11 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/drawbar/drawbar/adapter/kit/agentconfig"
 	"github.com/drawbar/drawbar/adapter/kit/declarative"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/settings/config"
 )
 
@@ -111,6 +114,11 @@ func special() map[reflect.Type]*jsonschema.Schema {
 			Description: "text, or lines to be joined"},
 		reflect.TypeFor[execution.RunID](): {Type: "string", Pattern: "^[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
 		reflect.TypeFor[execution.Event](): {Type: "object", Description: "an event, see event.json"},
+		reflect.TypeFor[protocol.Time]():   {Types: []string{"null", "string"}, Format: "date-time"},
+		reflect.TypeFor[protocol.Words]():  {Types: []string{"null", "string", "array"}, Items: &jsonschema.Schema{Type: "string"}},
+		reflect.TypeFor[agentconfig.AgentConfig](): {Type: "object", Required: []string{"agent", "source", "filePaths"}, Description: "with the normalized settings by name",
+			Properties: map[string]*jsonschema.Schema{"agent": {Type: "string"}, "source": {Type: "string"}, "filePaths": {Type: "array", Items: &jsonschema.Schema{Type: "string"}},
+				"mcpServers": {Type: "array"}, "native": {Type: "object"}}},
 	}
 	values := execution.EnumValues()
 	for _, t := range enumTypes() {
@@ -123,6 +131,14 @@ func special() map[reflect.Type]*jsonschema.Schema {
 		}
 		types[t] = s
 	}
+	found, err := jsonschema.ForType(reflect.TypeFor[catalog.InstalledInfo](), &jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		panic(fmt.Sprintf("schema of a detection: %v", err)) // the type holds plain values
+	}
+	for _, name := range []string{"cliPath", "version", "activeModel"} {
+		found.Properties[name] = &jsonschema.Schema{Types: []string{"null", "string"}}
+	}
+	types[reflect.TypeFor[catalog.InstalledInfo]()] = found
 	return types
 }
 
