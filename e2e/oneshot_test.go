@@ -403,7 +403,11 @@ func TestAgentsDocument(t *testing.T) {
 
 func TestMCPServer(t *testing.T) {
 	forEach(t, func(t *testing.T, k kit) {
-		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"tools":[%s]},{"text":"done"}]}`, k.mcp("echo", "echo", `{"text":"ping"}`)))
+		delay := 0
+		if k.name == "droid" {
+			delay = 3000 // it connects to the server while its model thinks
+		}
+		l := newLab(t, k, fmt.Sprintf(`{"turns":[{"delayMs":%d,"tools":[%s]},{"text":"done"}]}`, delay, k.mcp("echo", "echo", `{"text":"ping"}`)))
 		self, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)

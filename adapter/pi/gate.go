@@ -30,7 +30,7 @@ const (
 func gateFile(l *cliagent.Launch) ([]byte, error) {
 	req, run, hooked := l.Request, l.Request.Run, l.Hook != nil
 	does := map[string]any{}
-	if hooked || run.ApprovalMode == execution.ApprovalPrompt || cliagent.Asks(req) {
+	if hooked || run.ApprovalMode != execution.ApprovalYolo && run.ApprovalMode != execution.ApprovalDeny || cliagent.Asks(req) {
 		does["asks"] = true
 		if !hooked {
 			does["free"] = slices.Concat(reading, freeTools(req))

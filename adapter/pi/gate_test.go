@@ -26,6 +26,7 @@ func TestGate(t *testing.T) {
 		"yolo":             {run: execution.RunOptions{ApprovalMode: execution.ApprovalYolo}, want: "null"},
 		"deny":             {run: execution.RunOptions{ApprovalMode: execution.ApprovalDeny}, want: "null"},
 		"deny with hook":   {run: execution.RunOptions{ApprovalMode: execution.ApprovalDeny}, hook: true, want: `{"asks":true}`},
+		"no mode":          {want: `{"asks":true,"free":["read","grep","find","ls"]}`},
 		"prompt":           {run: execution.RunOptions{ApprovalMode: execution.ApprovalPrompt}, want: `{"asks":true,"free":["read","grep","find","ls"]}`},
 		"tools":            {run: execution.RunOptions{ApprovalMode: execution.ApprovalYolo}, tools: asked, want: `{"asks":true,"free":["read","grep","find","ls","mcp__drawbar__go_on"]}`},
 		"tools and a hook": {run: execution.RunOptions{ApprovalMode: execution.ApprovalYolo}, tools: asked, hook: true, want: `{"asks":true}`},
