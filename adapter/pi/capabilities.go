@@ -16,7 +16,7 @@ func capabilities() execution.Capabilities {
 		Notes: []string{
 			"every run goes through RPC mode",
 			"pi asks no permission: an extension of the run does, which pi loads besides the user's; approval mode deny leaves the tools read, grep, find and ls",
-			"MCP servers of a run and tools of the caller need pi 1.0 or later; a server in its own mcp.json takes precedence over one of that name",
+			"MCP servers of a run and tools of the caller need pi 1.0 or later; a server of a run must not have the name of one in mcp.json",
 			"pi reads settings, extensions and skills of a project in folders that the user trusts only",
 			"a command's output and its errors come as one text",
 			"an unknown model is used as it is: the model API refuses it",

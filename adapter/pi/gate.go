@@ -93,7 +93,7 @@ func freeTools(req execution.Request) (names []string) {
 func unlikeOwn(l *cliagent.Launch) error {
 	userHome := l.Variable("HOME")
 	if userHome == "" {
-		userHome, _ = os.UserHomeDir() // without one there is no file of the user's
+		userHome, _ = os.UserHomeDir() // without a home directory the user has no mcp.json
 	}
 	for _, path := range []string{home.Path(adapter.Host{Home: userHome, Getenv: l.Variable}, mcpFile), filepath.Join(l.Request.Run.Cwd, ".pi", mcpFile)} {
 		data, err := os.ReadFile(path)

@@ -2,7 +2,6 @@ package pi
 
 import (
 	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,7 +81,7 @@ func TestServerOfItsOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if place == "moved" {
-				maps.Copy(env, map[string]string{"PI_CODING_AGENT_DIR": filepath.Join(dir, "moved")})
+				env["PI_CODING_AGENT_DIR"] = filepath.Join(dir, "moved")
 			}
 		}
 		run := execution.RunOptions{Cwd: filepath.Join(dir, "project"), Env: env, MCPServers: []execution.MCPServer{{Name: "my-files", Transport: execution.MCPStdio, Command: "x"}}}
