@@ -11,18 +11,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbar/drawbar/govern"
 )
 
 const peopleConfig = `{"schema_version":"1.0","project":{"id":"crash","name":"Crash"},
-"roles":{"dev":{"title":"Developer","mandate":"Build.","write_authority":"authoritative","runtime":"hand"}},
+"roles":{"dev":{"title":"Developer","mandate":"Build.","write_authority":"authoritative","runtime":"hand"},
+"adviser":{"title":"Adviser","mandate":"Advise.","write_authority":"proposed","runtime":"hand"}},
 "runtimes":{"hand":{"type":"manual"}},
-"routing":{"implementation":{"entry_role":"dev","allowed_next_roles":["dev","human"],"exit_gate":"done"}},
+"routing":{"implementation":{"entry_role":"dev","allowed_next_roles":["dev","adviser","human"],"exit_gate":"done"}},
 "gates":{"done":{"requires_human_approval":true}},"rules":{"challenge_required":false},"workflow_kit":{}}
 `
 
-// TestPeopleKills kills with SIGKILL what a person types: the commands that make a turn ready, hand it in, accept, object, decline and
-// approve. After each kill nothing that was accepted is lost or there twice, the record fits its chain and its commits, and the same way
-// of working goes on. bench/crash.sh does it a thousand times.
+// TestPeopleKills kills with SIGKILL what a person types: the commands that make a turn ready, hand it in, accept, object,
+// decline, approve, and apply or reject what was proposed. After each kill nothing that was accepted or applied is lost or
+// there twice, the record fits its chain and its commits, and the same way of working goes on. bench/crash.sh does it a
+// thousand times.
 func TestPeopleKills(t *testing.T) {
 	if runtime.GOOS == "windows" || testing.Short() {
 		t.Skip("SKIPPED: needs some ten seconds")
@@ -105,14 +109,26 @@ func (s *subject) person(random *rand.Rand) ([]string, error) {
 		Pending string `json:"pending_gate"`
 		Turns   []struct {
 			ID     string `json:"turn_id"`
+			Role   string `json:"assigned_role"`
 			Staged bool
 		} `json:"active_turns"`
 		Objections []struct{ ID string } `json:"open_objections"`
 	}
-	if err := s.ask(&st, "status"); err != nil {
+	var proposals []govern.Proposal
+	if err := errors.Join(s.ask(&st, "status"), s.ask(&proposals, "proposal", "list", "--open")); err != nil {
 		return nil, err
 	}
 	coin := random.IntN(2) == 0
+	switch {
+	case len(proposals) > 0 && random.IntN(4) == 0:
+		return []string{"proposal", "reject", proposals[0].TurnID, "--reason", "not needed"}, nil
+	case len(proposals) > 0:
+		return []string{"proposal", "apply", proposals[0].TurnID}, nil
+	case len(st.Turns) == 0: // the next turn starts from a clean tree
+		if err := s.commitAdvice(); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case st.Status == "completed":
 		return []string{"restart"}, nil
@@ -124,6 +140,10 @@ func (s *subject) person(random *rand.Rand) ([]string, error) {
 		return []string{"approve", "--comment", "good"}, nil
 	case len(st.Turns) > 0 && st.Turns[0].Staged:
 		return []string{"step"}, nil
+	case len(st.Turns) > 0 && st.Turns[0].Role == "adviser":
+		file := filepath.Join(s.o.dir, "advice")
+		err := os.WriteFile(file, []byte(st.Turns[0].ID), 0o600)
+		return []string{"submit", "--summary", "a piece of advice", "--replace", "--next", "dev", "--propose", adviceOf(st.Turns[0].ID) + "=" + file}, err
 	case len(st.Turns) > 0:
 		f, err := os.OpenFile(filepath.Join(s.root, "work.txt"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -131,8 +151,11 @@ func (s *subject) person(random *rand.Rand) ([]string, error) {
 		}
 		_, err = fmt.Fprintln(f, st.Turns[0].ID)
 		args := []string{"submit", "--summary", "a line more", "--replace"}
-		if coin {
+		switch random.IntN(3) {
+		case 0:
 			args = append(args, "--complete")
+		case 1, 2:
+			args = append(args, "--next", "adviser")
 		}
 		if random.IntN(4) == 0 {
 			args = append(args, "--objection", "blocking: look at it")
@@ -142,10 +165,51 @@ func (s *subject) person(random *rand.Rand) ([]string, error) {
 	return []string{"step", "--no-wait"}, nil
 }
 
+func adviceOf(turn string) string { return "advice-" + turn + ".txt" }
+
+// commitAdvice commits what was applied, as the command says.
+func (s *subject) commitAdvice() error {
+	for _, args := range [][]string{{"status", "--porcelain", "--", adviceOf("*")}, {"add", "--all", "--", adviceOf("*")}, {"commit", "--quiet", "--message", "advice"}} {
+		out, err := s.command(context.Background(), "git", args...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("git %s: %w: %s", args[0], err, out)
+		}
+		if args[0] == "status" && len(out) == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// advised looks for a proposal that is not what its decision says.
+func (s *subject) advised() error {
+	var proposals []govern.Proposal
+	if err := s.ask(&proposals, "proposal", "list"); err != nil {
+		return err
+	}
+	for _, p := range proposals {
+		b, err := os.ReadFile(filepath.Join(s.root, adviceOf(p.TurnID)))
+		switch {
+		case p.Fault != "":
+			return fmt.Errorf("the proposal of %s: %s", p.TurnID, p.Fault)
+		case err == nil && string(b) != p.TurnID:
+			return fmt.Errorf("the proposal of %s is half there: %q", p.TurnID, b)
+		case p.Status == govern.ProposalApplied && err != nil:
+			return fmt.Errorf("the proposal of %s was applied: %w", p.TurnID, err)
+		}
+	}
+	return nil
+}
+
 // sound looks for what a kill must not have done. pending is 1 when a transaction is left to finish.
 func (s *subject) sound(ctx context.Context) (pending int, err error) {
 	if pending, err = s.look(); err != nil {
 		return pending, err
+	}
+	if pending == 0 { // the folder of a proposal may be a part of what is left to finish
+		if err := s.advised(); err != nil {
+			return pending, err
+		}
 	}
 	var rep struct {
 		OK     bool

@@ -39,9 +39,14 @@ func derived(root string, v *ledger.View) ([]Finding, error) {
 				message = "differs from what was accepted"
 			}
 			if message != "" {
-				list = append(list, Finding{Kind: Derived, Run: h.RunID, Turn: h.TurnID, Files: []string{name}, Broken: true,
+				f := Finding{Kind: Derived, Run: h.RunID, Turn: h.TurnID, Files: []string{name}, Broken: true,
 					Message: fmt.Sprintf("%s of turn %s %s", name, h.TurnID, message),
-					Do:      fmt.Sprintf("restore it; the result as it was accepted is in %s/%s/staging", protocol.ArchiveDir, h.TurnID)})
+					Do:      fmt.Sprintf("restore it; the result as it was accepted is in %s/%s/staging", protocol.ArchiveDir, h.TurnID)}
+				if interrupted(v, h.TurnID) {
+					f.Kind, f.Broken, f.Do = Pending, false, proceed
+					f.Message = fmt.Sprintf("turn %s was interrupted before %s was written", h.TurnID, name)
+				}
+				list = append(list, f)
 				break // one finding a turn
 			}
 		}

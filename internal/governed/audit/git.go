@@ -25,7 +25,7 @@ const (
 	Foreign     = "foreign"     // checkpoints of a record that is missing
 	Unrecorded  = "unrecorded"  // a checkpoint of a turn that is not in the record
 	Mislabelled = "mislabelled" // a checkpoint that names a different run than the record
-	Pending     = "pending"     // the checkpoint of an interrupted transaction
+	Pending     = "pending"     // the checkpoint, or a file, that an interrupted transaction has still to make
 )
 
 // Finding is a difference between the record and the repository.
@@ -193,13 +193,22 @@ func forwards(ctx context.Context, w *workspace.Workspace, v *ledger.View, r *re
 		if err != nil {
 			return nil, err
 		}
-		if last := v.State.LastCompletedTurnID; f.Kind == Uncommitted && v.Pending != "" && last != nil && *last == c.turn {
-			f.Kind, f.Broken, f.Do = Pending, false, "drawbar govern step"
+		if (f.Kind == Uncommitted || f.Kind == Rewritten) && interrupted(v, c.turn) {
+			f.Kind, f.Broken, f.Do = Pending, false, proceed
 			f.Message = fmt.Sprintf("turn %s was interrupted before its checkpoint %.12s was made", c.turn, c.commit)
 		}
 		found = append(found, f)
 	}
 	return found, nil
+}
+
+// proceed finishes an interrupted transaction.
+const proceed = "drawbar govern step"
+
+// interrupted reports whether a transaction about a turn has not been carried out to its end.
+func interrupted(v *ledger.View, turn string) bool {
+	last := v.State.LastCompletedTurnID
+	return v.Pending != "" && last != nil && *last == turn
 }
 
 // judge determines what happened to a checkpoint that is not below HEAD.

@@ -45,7 +45,7 @@ func TestRandomKills(t *testing.T) {
 		p := []*world{alice, bob}[dice.IntN(2)]
 		what := []string{"run", "run", "run", "sync"}[dice.IntN(4)] // a step would ask which of two turns
 		c := exec.Command(self)
-		c.Env = append(os.Environ(), workerEnv+"=crashing engine", "DRAWBAR_TEST_TEAM="+what, "DRAWBAR_TEST_ROOT="+p.root, "DRAWBAR_TEST_CRASH=1000000")
+		c.Env = append(os.Environ(), workerEnv+"=crashing engine", "DRAWBAR_TEST_COMMAND="+what, "DRAWBAR_TEST_ROOT="+p.root, "DRAWBAR_TEST_CRASH=1000000")
 		var said strings.Builder
 		c.Stdout, c.Stderr = &said, &said
 		if err := c.Start(); err != nil {

@@ -21,6 +21,11 @@ func init() {
 		"proposes": func(w *worker) {
 			w.stage(proposes(w.result(), change("src/new.txt", "create", "new\n"), change("README.md", "modify", "better\n"), change("old/gone.txt", "delete", "")))
 		},
+		"proposes a file of its own": func(w *worker) {
+			r := w.result()
+			turn := r["turn_id"].(string)
+			w.stage(proposes(r, change(turn+".txt", "create", turn)))
+		},
 		"proposes and writes": func(w *worker) {
 			w.put("src/new.txt", "new\n")
 			w.stage(proposes(w.result(), change("src/new.txt", "create", "new\n")))

@@ -568,7 +568,7 @@ func TestKilledInSync(t *testing.T) {
 	for n := 0; ; n++ {
 		alice.turn(govern.OutcomeAccepted)
 		c := exec.Command(self)
-		c.Env = append(os.Environ(), workerEnv+"=crashing engine", "DRAWBAR_TEST_TEAM=sync", "DRAWBAR_TEST_ROOT="+bob.root, "DRAWBAR_TEST_CRASH="+strconv.Itoa(3*n))
+		c.Env = append(os.Environ(), workerEnv+"=crashing engine", "DRAWBAR_TEST_COMMAND=sync", "DRAWBAR_TEST_ROOT="+bob.root, "DRAWBAR_TEST_CRASH="+strconv.Itoa(3*n))
 		out, err := c.CombinedOutput()
 		if err == nil {
 			break
