@@ -188,10 +188,11 @@ func (s *subject) kill(ctx context.Context, moment time.Duration) (alive bool, e
 	return s.killed(ctx, moment, "run", "--max-turns", "3")
 }
 
-// unlimited is the error of a command that ended, but for the exit code of a run that reached its turn limit.
+// unlimited is the error of a command that ended, but for the exit codes of a run that reached its turn limit or waits for a
+// person.
 func unlimited(err error) error {
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == execution.ExitLimit {
+	if errors.As(err, &exit) && (exit.ExitCode() == execution.ExitLimit || exit.ExitCode() == execution.ExitWaiting) {
 		return nil
 	}
 	return err

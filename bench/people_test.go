@@ -28,15 +28,22 @@ const peopleConfig = `{"schema_version":"1.0","project":{"id":"crash","name":"Cr
 // there twice, the record fits its chain and its commits, and the same way of working goes on. bench/crash.sh does it a
 // thousand times.
 func TestPeopleKills(t *testing.T) {
+	killPeople(t, *kills/2, 25, func(ctx context.Context, o killing, n int) (person, error) {
+		s, err := newProject(ctx, o, n, peopleConfig)
+		return somebody{s}, err
+	})
+}
+
+// killPeople kills commands of a person n times.
+func killPeople(t *testing.T, n, every int, begin func(ctx context.Context, o killing, n int) (person, error)) {
 	if runtime.GOOS == "windows" || testing.Short() {
-		t.Skip("SKIPPED: needs some ten seconds")
+		t.Skip("SKIPPED: needs a shell and some ten seconds")
 	}
 	drawbar, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := max(1, *kills/2)
-	got, err := killing{drawbar: drawbar, kills: n, every: 25, seed: *seed, dir: t.TempDir(), out: os.Stderr}.people(t.Context())
+	got, err := killing{drawbar: drawbar, kills: max(1, n), every: every, seed: *seed, dir: t.TempDir(), out: os.Stderr}.people(t.Context(), begin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,37 +58,49 @@ type peopleTally struct {
 	by map[string]int // kills by command
 }
 
-// people kills commands of a person. Each is typed again until it has done its work, and then the next is typed.
-func (o killing) people(ctx context.Context) (t peopleTally, err error) {
+// person works in a project.
+type person interface {
+	// types is what they would type now.
+	types(*rand.Rand) ([]string, error)
+	// sound looks for what a kill must not have done. pending is 1 when a transaction is left to finish.
+	sound(context.Context) (pending int, err error)
+	of() *subject
+	accepted() int
+}
+
+// people kills commands of a person in one project after another. Each is typed again until it has done its work, and then the
+// next is typed.
+func (o killing) people(ctx context.Context, begin func(ctx context.Context, o killing, n int) (person, error)) (t peopleTally, err error) {
 	t.seed, t.by = o.seed, map[string]int{}
-	begin := time.Now()
-	defer func() { t.took = time.Since(begin) }()
+	started := time.Now()
+	defer func() { t.took = time.Since(started) }()
 	random := rand.New(rand.NewPCG(o.seed, 2)) //nolint:gosec // the moments need no secrecy
 	longest := map[string]time.Duration{}
 	for n := 0; t.kills < o.kills; n++ {
-		s, err := newProject(ctx, o, n, peopleConfig)
+		p, err := begin(ctx, o, n)
 		if err != nil {
 			return t, err
 		}
+		s := p.of()
 		for last := t.kills + o.every; t.kills < min(last, o.kills); {
-			command, err := s.person(random)
+			command, err := p.types(random)
 			if err != nil {
 				return t, fmt.Errorf("in %s: %w", s.root, err)
 			}
 			kind := strings.Join(command[:min(2, len(command))], " ")
 			if longest[kind] == 0 { // the first of its kind says how long it takes
 				started := time.Now()
-				if out, err := s.command(ctx, o.drawbar, append([]string{"govern"}, command...)...).CombinedOutput(); err != nil {
+				if out, err := s.command(ctx, o.drawbar, append([]string{"govern"}, command...)...).CombinedOutput(); unlimited(err) != nil {
 					return t, fmt.Errorf("govern %v in %s: %w: %s", command, s.root, err, out)
 				}
 				longest[kind] = time.Since(started)
 				continue
 			}
-			moment := time.Duration(random.Int64N(int64(longest[kind]) * 3 / 2))
+			moment := time.Duration(random.Int64N(int64(longest[kind])))
 			alive, err := s.killed(ctx, moment, command...)
 			pending := 0
 			if err == nil {
-				pending, err = s.sound(ctx)
+				pending, err = p.sound(ctx)
 			}
 			if err != nil {
 				return t, fmt.Errorf("kill %d, of govern %v %s after its start, in %s: %w", t.kills, command, moment, s.root, err)
@@ -90,11 +109,13 @@ func (o killing) people(ctx context.Context) (t peopleTally, err error) {
 			t.kills, t.by[kind] = t.kills+1, t.by[kind]+1
 			if alive {
 				t.running++
+				longest[kind] += longest[kind] / 20
 			} else {
 				t.after++
+				longest[kind] -= longest[kind] / 10
 			}
 		}
-		t.accepted += len(s.turns)
+		t.accepted += p.accepted()
 		if err := os.RemoveAll(s.root); err != nil {
 			return t, err
 		}
@@ -102,8 +123,13 @@ func (o killing) people(ctx context.Context) (t peopleTally, err error) {
 	return t, nil
 }
 
-// person is what somebody would type now.
-func (s *subject) person(random *rand.Rand) ([]string, error) {
+// somebody carries one run by hand.
+type somebody struct{ *subject }
+
+func (s somebody) of() *subject  { return s.subject }
+func (s somebody) accepted() int { return len(s.turns) }
+
+func (s somebody) types(random *rand.Rand) ([]string, error) {
 	var st struct {
 		Status  string
 		Pending string `json:"pending_gate"`
@@ -168,7 +194,7 @@ func (s *subject) person(random *rand.Rand) ([]string, error) {
 func adviceOf(turn string) string { return "advice-" + turn + ".txt" }
 
 // commitAdvice commits what was applied, as the command says.
-func (s *subject) commitAdvice() error {
+func (s somebody) commitAdvice() error {
 	for _, args := range [][]string{{"status", "--porcelain", "--", adviceOf("*")}, {"add", "--all", "--", adviceOf("*")}, {"commit", "--quiet", "--message", "advice"}} {
 		out, err := s.command(context.Background(), "git", args...).CombinedOutput()
 		if err != nil {
@@ -182,7 +208,7 @@ func (s *subject) commitAdvice() error {
 }
 
 // advised looks for a proposal that is not what its decision says.
-func (s *subject) advised() error {
+func (s somebody) advised() error {
 	var proposals []govern.Proposal
 	if err := s.ask(&proposals, "proposal", "list"); err != nil {
 		return err
@@ -201,8 +227,7 @@ func (s *subject) advised() error {
 	return nil
 }
 
-// sound looks for what a kill must not have done. pending is 1 when a transaction is left to finish.
-func (s *subject) sound(ctx context.Context) (pending int, err error) {
+func (s somebody) sound(ctx context.Context) (pending int, err error) {
 	if pending, err = s.look(); err != nil {
 		return pending, err
 	}
@@ -211,27 +236,32 @@ func (s *subject) sound(ctx context.Context) (pending int, err error) {
 			return pending, err
 		}
 	}
+	return pending, s.verified(ctx)
+}
+
+// verified looks for a record that does not hold, and for turns with two checkpoints.
+func (s *subject) verified(ctx context.Context) error {
 	var rep struct {
 		OK     bool
 		Broken any
 		Git    any
 	}
 	if err := s.ask(&rep, "verify"); err != nil {
-		return pending, err
+		return err
 	}
 	if !rep.OK {
-		return pending, fmt.Errorf("the record does not hold: %v %v", rep.Broken, rep.Git)
+		return fmt.Errorf("the record does not hold: %v %v", rep.Broken, rep.Git)
 	}
 	out, err := s.command(ctx, "git", "log", "--format=%(trailers:key=AgentXchain-Turn,valueonly,separator=%x2c)").Output()
 	if err != nil {
-		return pending, err
+		return err
 	}
 	seen := map[string]bool{}
 	for turn := range strings.FieldsSeq(string(out)) {
 		if seen[turn] {
-			return pending, fmt.Errorf("turn %s has two checkpoints", turn)
+			return fmt.Errorf("turn %s has two checkpoints", turn)
 		}
 		seen[turn] = true
 	}
-	return pending, nil
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
+	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
 
 // pull imports the remote's record if it continues the one of this clone.
@@ -249,6 +250,18 @@ func (x *exchange) verify(ctx context.Context, c ledger.Copy, verified int64) er
 	return nil
 }
 
+// unhindered moves the branch, once more if what a killed process merged of a turn was in the way.
+func unhindered(ctx context.Context, w *workspace.Workspace, move func() error) error {
+	err := move()
+	if err == nil {
+		return nil
+	}
+	if undone, fault := w.UndoMerges(ctx); !undone || fault != nil {
+		return err
+	}
+	return move()
+}
+
 // moveBranch moves the branch to the commit that the run has reached.
 func (x *exchange) moveBranch(ctx context.Context, m meta) error {
 	if m.Code == "" {
@@ -270,12 +283,12 @@ func (x *exchange) moveBranch(ctx context.Context, m meta) error {
 	case err != nil:
 		return err
 	case ahead:
-		err = w.FastForward(ctx, m.Code)
+		err = unhindered(ctx, w, func() error { return w.FastForward(ctx, m.Code) })
 	case x.o.sync.Theirs:
 		kept := fmt.Sprintf("refs/drawbar/kept/%s-%.12s", x.out.Run, head)
 		if err = x.w.SetRef(ctx, kept, head); err == nil {
 			x.out.Kept = append(x.out.Kept, kept)
-			err = w.MoveTo(ctx, m.Code)
+			err = unhindered(ctx, w, func() error { return w.MoveTo(ctx, m.Code) })
 		}
 	default:
 		return execution.Errorf(execution.CodeInvalidStateTransition, "the branch and the run have diverged: HEAD is %.12s, the run has reached %.12s", head, m.Code).

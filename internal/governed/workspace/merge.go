@@ -87,7 +87,7 @@ type step struct {
 }
 
 func (w *Workspace) newMerge(ctx context.Context, t tree, paths []string) (*merging, error) {
-	m := &merging{w: w, t: t, dirty: map[string]bool{}, done: map[string]string{}}
+	m := &merging{w: w, t: t, dirty: map[string]bool{}}
 	for _, p := range paths {
 		if err := checkRelative(p); err != nil {
 			return nil, err
@@ -117,9 +117,7 @@ func (w *Workspace) newMerge(ctx context.Context, t tree, paths []string) (*merg
 	if err := m.readBases(ctx); err != nil {
 		return nil, err
 	}
-	if data, err := os.ReadFile(filepath.Join(t.admin, mergedFile)); err == nil {
-		_ = json.Unmarshal(data, &m.done) // a partly written file was planned before any other was written
-	}
+	m.done = t.merged()
 	if m.main, err = os.OpenRoot(w.root); err != nil {
 		return nil, err
 	}
@@ -128,6 +126,46 @@ func (w *Workspace) newMerge(ctx context.Context, t tree, paths []string) (*merg
 		return nil, err
 	}
 	return m, nil
+}
+
+// merged is what an interrupted merge of the worktree was about to write: the marker of each file.
+func (t tree) merged() map[string]string {
+	done := map[string]string{}
+	if data, err := os.ReadFile(filepath.Join(t.admin, mergedFile)); err == nil {
+		_ = json.Unmarshal(data, &done) // a partly written file was planned before any other was written
+	}
+	return done
+}
+
+// UndoMerges takes back what interrupted merges of worktrees have written at the root, but for files that changed since. The
+// worktrees keep it, and their next merge writes it again. It reports whether there was anything.
+func (w *Workspace) UndoMerges(ctx context.Context) (undone bool, err error) {
+	entries, err := os.ReadDir(w.worktreeDir(""))
+	if errors.Is(err, fs.ErrNotExist) || w.kind == NoGit {
+		return false, nil
+	}
+	var written []string
+	for _, e := range entries {
+		t := w.lookTree(w.worktreeDir(e.Name()))
+		if !t.whole {
+			continue
+		}
+		for p, marker := range t.merged() {
+			if checkRelative(p) != nil {
+				continue
+			}
+			if now, err := look(ctx, filepath.Join(w.root, filepath.FromSlash(p)), false); err == nil && now.marker == marker {
+				written = append(written, p)
+			}
+		}
+	}
+	var h head
+	if err == nil && len(written) > 0 {
+		if h, err = w.head(ctx); err == nil {
+			_, err = w.discard(ctx, protocol.Baseline{}, h.commit, written)
+		}
+	}
+	return len(written) > 0, w.wrap("undo an interrupted merge", err)
 }
 
 func (m *merging) close() {
@@ -323,9 +361,7 @@ func (m *merging) carryOut(point func(string)) error {
 		return nil
 	}
 	for _, s := range m.steps {
-		if !s.remove {
-			m.done[s.path] = s.marker
-		}
+		m.done[s.path] = s.marker
 	}
 	note, err := json.Marshal(m.done)
 	if err != nil {

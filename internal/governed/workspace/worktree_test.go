@@ -304,7 +304,7 @@ func show(path string) string {
 	return string(data)
 }
 
-// A merge that was killed at any point is finished by the next, and then it can be committed.
+// A merge that was killed at any point can be undone, and is finished by the next; then it can be committed.
 func TestMergeCrash(t *testing.T) {
 	t.Parallel()
 	lines := "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
@@ -336,6 +336,9 @@ func TestMergeCrash(t *testing.T) {
 					}
 				})
 			}()
+			if undone, err := r.UndoMerges(t.Context()); err != nil || undone != (at != "noted") || r.short() != "" {
+				t.Errorf("undone %t, %v: %s", undone, err, r.short())
+			}
 			conflicts, err := r.Merge(t.Context(), "turn_1", paths)
 			if err != nil || len(conflicts) > 0 {
 				t.Fatalf("got %q, %v", conflicts, err)
@@ -345,5 +348,26 @@ func TestMergeCrash(t *testing.T) {
 				t.Errorf("got %s", r.short())
 			}
 		})
+	}
+}
+
+// What a person changed after an interrupted merge stays as they left it.
+func TestUndoMergesKeepsWork(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"a": "a", "gone": "g"})
+	path, base, err := r.Worktree(t.Context(), "turn_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(path, "a"), "turn")
+	writeFile(t, filepath.Join(path, "new"), "turn")
+	_ = os.Remove(filepath.Join(path, "gone"))
+	if conflicts, err := r.Merge(t.Context(), "turn_1", r.observe(base, path).Paths()); err != nil || len(conflicts) > 0 {
+		t.Fatalf("got %q, %v", conflicts, err)
+	}
+	r.write("new", "mine")
+	r.write("gone", "mine")
+	if undone, err := r.UndoMerges(t.Context()); err != nil || !undone || r.read("a") != "a" || r.read("new") != "mine" || r.read("gone") != "mine" {
+		t.Errorf("undone %t, %v: %s", undone, err, r.short())
 	}
 }
