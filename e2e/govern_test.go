@@ -27,7 +27,8 @@ type (
 		TurnID                                     string `json:"turn_id"`
 		Attempt                                    int
 		Errors                                     []string
-		Pending                                    string `json:"pending_gate"`
+		Files                                      []string `json:"files_changed"`
+		Pending                                    string   `json:"pending_gate"`
 		Next                                       string
 	}
 	standing struct {

@@ -12,12 +12,14 @@ import (
 	"testing"
 )
 
-// teamProject is a project that two people carry: one plans, then two agents work beside each other.
+// teamProject is a project that two people carry: one plans with an agent that only proposes, then two agents work beside each
+// other.
 const teamProject = `{
   "schema_version": "1.0", "record": "branch",
   "project": {"id": "team", "name": "Team"},
   "roles": {
     "pm": {"title": "Product Manager", "mandate": "Say what is built.", "write_authority": "review_only", "runtime": "person"},
+    "adviser": {"title": "Adviser", "mandate": "Propose.", "write_authority": "proposed", "runtime": "codex"},
     "dev": {"title": "Developer", "mandate": "Build it.", "write_authority": "authoritative", "runtime": "claude"},
     "docs": {"title": "Writer", "mandate": "Explain it.", "write_authority": "authoritative", "runtime": "codex"}
   },
@@ -27,7 +29,7 @@ const teamProject = `{
     "codex": {"type": "agent", "agent": "codex", "approve": "yolo"}
   },
   "routing": {
-    "planning": {"entry_role": "pm", "allowed_next_roles": ["pm", "human"], "exit_gate": "plan"},
+    "planning": {"entry_role": "adviser", "allowed_next_roles": ["pm", "adviser", "human"], "exit_gate": "plan"},
     "build": {"entry_role": "dev", "allowed_next_roles": ["dev", "docs", "human"], "exit_gate": "ship", "max_concurrent_turns": 2}
   },
   "gates": {"plan": {"requires_human_approval": true}, "ship": {"requires_human_approval": true}},
@@ -46,8 +48,9 @@ func (g *governed) clone(hub, name string) *governed {
 	return c
 }
 
-// TestGovernedTeam: two clones with two identities carry one run to completion over a bare remote. Claude Code and Codex work beside each other, a
-// person resolves the conflict between them, another one approves, and a third clone checks the record.
+// TestGovernedTeam: two clones with two identities carry one run to completion over a bare remote. A proposal of Codex is reviewed
+// in one clone and applied in the other, Claude Code and Codex work beside each other, a person resolves the conflict between
+// them, another one approves, and a third clone checks the record.
 func TestGovernedTeam(t *testing.T) {
 	only(t, "claude", func(t *testing.T, k kit) {
 		alice := newGoverned(t, k, "")
@@ -61,20 +64,36 @@ func TestGovernedTeam(t *testing.T) {
 		bob := alice.clone(hub, "bob")
 		bob.trust()
 
+		codex := kits[slices.IndexFunc(kits, func(k kit) bool { return k.name == "codex" })]
+		proposal := alice.govern("resume", "--role", "adviser").TurnID
+		alice.kit = codex
+		alice.script(`{"tools":[`+codex.write(filepath.Join(alice.work, filepath.FromSlash(stagedPath(proposal))), alice.result(proposal, "adviser", "codex",
+			map[string]any{"artifact": map[string]any{"type": "patch", "ref": nil}, "proposed_next_role": "pm",
+				"proposed_changes": []any{map[string]any{"path": "advice.txt", "action": "create", "content": "two files\n"}}}))+`]}`, `{"text":"Done.","repeat":true}`)
+		if r := alice.govern("step"); r.Outcome != "accepted" || r.TurnID != proposal || len(r.Files) != 0 {
+			t.Fatalf("a proposal: %+v", r)
+		}
 		turn := alice.govern("step", "--no-wait").TurnID
 		if s := bob.govern("sync"); s.Status != "" {
 			t.Fatalf("%+v", s)
 		}
-		bob.file(stagedPath(turn), bob.result(turn, "pm", "person", map[string]any{"phase_transition_request": "build"}))
+		if o := bob.command("govern", "proposal", "diff", proposal); o.code != 0 || !strings.Contains(o.stdout, "+two files") {
+			t.Errorf("the proposal in the other clone: exit %d %s%s", o.code, o.stdout, o.stderr)
+		}
+		bob.file(stagedPath(turn), bob.result(turn, "pm", "person", map[string]any{"phase_transition_request": "build", "summary": "the advice is good"}))
 		if r := bob.govern("step"); r.Outcome != "accepted" || r.TurnID != turn || r.Pending != "plan" {
-			t.Fatalf("the turn that the other clone assigned: %+v %s", r, bob.command("govern", "status").stdout)
+			t.Fatalf("the review, a turn that the other clone assigned: %+v %s", r, bob.command("govern", "status").stdout)
 		}
 		if r := alice.govern("approve", "phase"); r.Phase != "build" {
 			t.Fatalf("approved in the first clone: %+v", r)
 		}
+		if r := alice.govern("proposal", "apply", proposal); !slices.Equal(r.Files, []string{"advice.txt"}) {
+			t.Fatalf("applied: %+v", r)
+		}
+		alice.git("add", "advice.txt")
+		alice.git("commit", "-qm", "as advised")
 
 		// The turns are made ready first, so that the scripted models can know their ids.
-		codex := kits[slices.IndexFunc(kits, func(k kit) bool { return k.name == "codex" })]
 		dev, docs := alice.govern("resume", "--role", "dev").TurnID, alice.govern("resume", "--role", "docs").TurnID
 		work := func(k kit, turn, role, runtime string) {
 			at := filepath.Join(alice.work, ".agentxchain", "worktrees", turn)
@@ -122,7 +141,7 @@ func TestGovernedTeam(t *testing.T) {
 				Git struct{ Turns int }
 			}
 		}
-		if err := json.Unmarshal([]byte(v.stdout), &checked); err != nil || !checked.Data.OK || checked.Data.Git.Turns != 3 {
+		if err := json.Unmarshal([]byte(v.stdout), &checked); err != nil || !checked.Data.OK || checked.Data.Git.Turns != 4 {
 			t.Errorf("the third clone: %v %s", err, v.stdout)
 		}
 		if _, err := os.Stat(filepath.Join(carol.work, ".agentxchain", "state.json")); err == nil {
@@ -132,12 +151,12 @@ func TestGovernedTeam(t *testing.T) {
 		if err != nil || string(text) != "dev\ndocs\n" {
 			t.Errorf("shared.txt in the second clone: %q %v", text, err)
 		}
-		for _, file := range []string{"dev.txt", "docs.txt"} {
+		for _, file := range []string{"advice.txt", "dev.txt", "docs.txt"} {
 			if _, err := os.Stat(filepath.Join(bob.work, file)); err != nil {
 				t.Error(err)
 			}
 		}
-		if who := bob.git("log", "--format=%an", "-3"); !strings.Contains(who, "bob") || !strings.Contains(who, "e2e") {
+		if who := bob.git("log", "--format=%an", "-6"); !strings.Contains(who, "bob") || !strings.Contains(who, "e2e") {
 			t.Errorf("the checkpoints are by %q", who)
 		}
 	})

@@ -559,6 +559,7 @@ func BenchmarkFirstToken(b *testing.B) {
 func BenchmarkServer(b *testing.B) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { stream(w, chunks(hello, finish, done)) }))
 	defer s.Close()
+	defer s.Close()
 	c := &http.Client{Transport: &http.Transport{}}
 	defer c.CloseIdleConnections()
 	b.ReportAllocs()

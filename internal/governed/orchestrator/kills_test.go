@@ -55,10 +55,14 @@ func TestRandomKills(t *testing.T) {
 		err := c.Wait()
 		if timer.Stop(); err != nil && strings.Contains(err.Error(), "killed") {
 			killed++
+			took += took / 20
 		} else if err != nil && strings.Contains(said.String(), "--take-over") {
 			p.sync(govern.SyncOptions{TakeOver: true}) // a push of a killed process arrived after it
 		} else if err != nil {
 			t.Fatalf("seed %d, %d: %s: %v %s", seed, i, what, err, said.String())
+		}
+		if err == nil { // a machine may have become faster, or the command had little to do
+			took -= took / 10
 		}
 		if err := p.settle(); err != nil {
 			t.Fatalf("seed %d, %d: sync after a killed %s: %v (%s)", seed, i, what, err, hint(err))

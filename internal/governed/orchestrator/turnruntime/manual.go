@@ -28,8 +28,8 @@ func (*manual) Check(d Dispatch) error {
 	return nil
 }
 
-// Run prints instructions and waits for the result. An existing result is taken: a person who resumes a turn may have
-// written it already.
+// Run prints instructions and waits for the result. An existing result is taken without them: a person who resumes a turn may
+// have written it already.
 func (m *manual) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error) {
 	if err := m.Check(d); err != nil {
 		return Outcome{}, err
@@ -39,8 +39,18 @@ func (m *manual) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error) 
 	if err != nil {
 		return Outcome{}, err
 	}
-	for _, line := range lines {
-		d.say("%s", line)
+	look := func() staged {
+		s := d.look()
+		if err := Ready(s.data); s.valid() && err != nil {
+			s.fault = fmt.Errorf("%s %w", d.shown(s.path), err)
+		}
+		return s
+	}
+	s := look()
+	if !s.valid() {
+		for _, line := range lines {
+			d.say("%s", line)
+		}
 	}
 	j.attached(0)
 
@@ -53,11 +63,7 @@ func (m *manual) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error) 
 	over := time.NewTimer(j.limit.Sub(j.begun))
 	defer over.Stop()
 	said := ""
-	for {
-		s := d.look()
-		if err := Ready(s.data); s.valid() && err != nil {
-			s.fault = fmt.Errorf("%s %w", d.shown(s.path), err)
-		}
+	for ; ; s = look() {
 		switch {
 		case s.valid():
 			j.sign("staged_result", m.deps.Now())
