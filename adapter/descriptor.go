@@ -31,6 +31,7 @@ type Descriptor struct {
 	Keys           []string          // variables needed for the agent's login; kept in a minimal environment
 	Docs           string            // URL of the vendor's documentation
 	Protocol       string            // ProtocolACP for an agent without an adapter of its own: lists omit it where its program is missing; ProtocolExternal, ProtocolDrawbar, ProtocolAPI or ProtocolA2A
+	PromptOptional bool              // the program that a run names is enough; without a prompt its command line is the prompt
 	InProcess      bool              // a part of this program: it has no program of its own
 	Described      bool              // an entry describes it, in place of an adapter
 	Documented     string            // URL of the document that the adapter follows; set if it was never exercised with the agent's program

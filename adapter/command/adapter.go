@@ -20,7 +20,7 @@ func init() { adapter.Register(Descriptor) }
 func Descriptor() adapter.Descriptor {
 	return adapter.Descriptor{
 		Name:        name,
-		DisplayName: "Any program",
+		DisplayName: "Any program", PromptOptional: true,
 		Install: []adapter.InstallMethod{{Platform: "all", Type: "manual",
 			Notes: "install the program you want to run, and name it after --: " + usage}},
 		New: func() adapter.Adapter { return New(cliagent.Options{}) },
@@ -76,7 +76,7 @@ func (Adapter) DetectAuth(context.Context, adapter.Host) adapter.AuthState {
 func capabilities() execution.Capabilities {
 	return execution.Capabilities{
 		Notes: []string{
-			"the prompt is standard input, or replaces {prompt} in an argument, or is in the file that replaces {prompt_file}",
+			"the prompt is standard input, or replaces {prompt} in an argument, or is in the file that replaces {prompt_file}; without one, the command line is the prompt",
 			"standard output is the answer, line by line; exit code 0 means completed",
 			"nothing is known about its tools, sessions and costs, and it cannot ask",
 			"instructions precede the prompt",

@@ -33,6 +33,7 @@ type RequestFlags struct {
 	Attach, Fallback []string
 	Yolo, Deny       bool
 	Command          []string // see Split
+	PromptOptional   bool     // see adapter.Descriptor
 
 	flags    func(name string) string // value of a flag as text
 	readings map[string]reading       // by option name
@@ -320,6 +321,9 @@ func (f *RequestFlags) prompt(app *App, cmd *cobra.Command, args []string, need 
 	if strings.TrimSpace(text) == "" {
 		if !need {
 			return "negotiation", nil
+		}
+		if f.PromptOptional && len(f.Command) > 0 {
+			return strings.Join(f.Command, " "), nil
 		}
 		return "", Usage("the prompt is empty").WithHint("%s \"what to do\", --file FILE, or pipe it in", cmd.CommandPath()+" AGENT")
 	}

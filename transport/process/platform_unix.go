@@ -52,8 +52,12 @@ func startReason(err error) error {
 	switch {
 	case errors.Is(err, syscall.E2BIG):
 		return ErrTooLong
-	case errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.ENOENT):
-		return ErrNotExecutable // ENOENT: the interpreter, because the program itself existed a moment ago
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("%w: a script has to begin with a line such as #!/bin/sh", ErrNotExecutable)
+	case errors.Is(err, syscall.ENOENT): // the program itself existed a moment ago
+		return fmt.Errorf("%w: the interpreter that its first line names is missing", ErrNotExecutable)
+	case errors.Is(err, syscall.EACCES):
+		return ErrNotExecutable
 	}
 	return nil
 }

@@ -88,7 +88,8 @@ record of runs.`,
   drawbar run --race claude,codex:2 --check 'go test ./...' --first-green "fix the parser"
   drawbar run --route cheapest claude,codex,gemini "explain this module"
   drawbar run acp "explain this module" -- gemini --acp
-  drawbar run command "explain this module" -- ./ask.sh --brief`,
+  drawbar run command "explain this module" -- ./ask.sh --brief
+  drawbar run command -- ./check.sh                     # any program, without a prompt`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, app, args) },
 	}
 	o.flags.Register(cmd)
@@ -189,6 +190,7 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		}
 		prompt = []string{line}
 	}
+	o.flags.PromptOptional = entry.Descriptor.PromptOptional
 	req, err := o.flags.Request(app, cmd, entry.Descriptor.Name, prompt, true)
 	if err != nil {
 		return err
