@@ -138,7 +138,7 @@ func Check(a config.CustomAgent) error {
 	relative := strings.ContainsAny(program, `/\`) && !filepath.IsAbs(program)
 	switch {
 	case relative && a.Scope != config.ScopeProject:
-		return fault("runs %s, which is another file in each directory", program).WithHint("write an absolute path, or a name on PATH: drawbar agents edit %s", a.Name)
+		return fault("runs %s, which is another file in each directory", program).WithHint("write an absolute path, or a name on PATH")
 	case relative && !filepath.IsLocal(filepath.FromSlash(program)):
 		return fault("runs %s, which is outside the project", program).WithHint("name a file of the project, or a program on PATH")
 	}
