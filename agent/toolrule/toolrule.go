@@ -188,8 +188,11 @@ func (u Use) Inside() bool {
 }
 
 func absolute(dir, file string) string {
-	if filepath.IsAbs(file) {
+	switch {
+	case filepath.IsAbs(file), filepath.VolumeName(file) != "": // on Windows C:x is relative to a directory that nobody knows
 		return filepath.Clean(file)
+	case file != "" && os.IsPathSeparator(file[0]): // and /x is of the directory's drive
+		return filepath.Join(filepath.VolumeName(dir), file)
 	}
 	return filepath.Join(dir, file)
 }

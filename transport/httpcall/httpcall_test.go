@@ -142,7 +142,7 @@ func TestErrors(t *testing.T) {
 		is   error
 	}{
 		"no URL":             {t.Context(), "http://a b/?secret", "not a valid URL", nil},
-		"nobody listens":     {t.Context(), "http://" + closed.Addr().String() + "/?secret", "connection refused", nil},
+		"nobody listens":     {t.Context(), "http://" + closed.Addr().String() + "/?secret", "refused", nil},
 		"unknown host":       {t.Context(), "http://host.invalid/?secret", "no such host", nil},
 		"strange TLS":        {t.Context(), tls.URL + "/?secret", "certificate is not trusted", nil},
 		"no TLS":             {t.Context(), strings.Replace(hung, "http", "https", 1) + "/?secret", "", nil},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/flocked"
 	"github.com/drawbar/drawbar/internal/base/lazy"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/base/statedir"
@@ -214,12 +215,9 @@ func continueSession(path string, clean *secret.Redactor) (*session, Conversatio
 	return s, past, nil
 }
 
-// hold locks the session's file for this process. On Windows, where nobody could read a locked file, it is one beside it.
+// hold locks the session's file for this process.
 func (s *session) hold(path string) error {
-	if runtime.GOOS == "windows" {
-		path += ".lock"
-	}
-	s.lock = flock.New(path, flock.SetPermissions(0o600))
+	s.lock = flock.New(flocked.Name(path), flock.SetPermissions(0o600))
 	switch ok, err := s.lock.TryLock(); {
 	case err != nil:
 		return fmt.Errorf("lock the session: %w", err)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -294,7 +295,7 @@ func (a *standIn) tool(ctx context.Context, call obj) (obj, error) {
 
 func (a *standIn) bash(ctx context.Context, id any, command string) obj {
 	shell, flag := "sh", "-c"
-	if _, err := os.Stat("/bin/sh"); err != nil {
+	if runtime.GOOS == "windows" {
 		shell, flag = "cmd", "/c"
 	}
 	out, err := cliagent.Spawn(ctx, adapter.SpawnRequest{Command: shell, Args: []string{flag, command}, Cwd: a.cwd})

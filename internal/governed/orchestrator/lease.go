@@ -14,6 +14,7 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/flocked"
 	"github.com/drawbar/drawbar/internal/base/pid"
 	"github.com/gofrs/flock"
 )
@@ -39,7 +40,7 @@ func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 	}
 	l := &lease{path: path}
 	for {
-		l.lock = flock.New(path)
+		l.lock = flock.New(flocked.Name(path))
 		ok, err := l.lock.TryLock()
 		if err != nil {
 			return nil, fmt.Errorf("lease turn %s: %w", turn, err)
@@ -50,7 +51,7 @@ func takeLease(root, turn, owner string, now time.Time) (*lease, error) {
 		// The previous holder may have removed the file between our open and our lock: such a lock excludes nobody.
 		held, err := l.lock.Stat()
 		if err == nil {
-			if now, err := os.Stat(path); err == nil && os.SameFile(held, now) {
+			if now, err := os.Stat(l.lock.Path()); err == nil && os.SameFile(held, now) {
 				break
 			}
 		}
@@ -74,7 +75,7 @@ func (l *lease) release() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, l.lock.Unlock())
+	return errors.Join(err, flocked.Drop(l.lock))
 }
 
 // anyLeased reports whether a turn of the project is running.
@@ -98,7 +99,7 @@ func leaseHolder(root, turn string) *govern.Carrier {
 		if err != nil {
 			return nil
 		}
-		l := flock.New(path, flock.SetFlag(os.O_RDONLY)) // a reader creates no file
+		l := flock.New(flocked.Name(path), flock.SetFlag(os.O_RDONLY)) // a reader creates no file
 		if ok, err := l.TryRLock(); err != nil || ok {
 			_ = l.Unlock() // nothing is written through it
 			return nil

@@ -2,12 +2,15 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/flocked"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/gofrs/flock"
 )
@@ -23,7 +26,7 @@ func (t *transaction) clear(ctx context.Context) {
 		}
 	}
 	for _, id := range names(root, protocol.LocksDir, "ledger-", ".hold") {
-		clearLease(filepath.Join(root, filepath.FromSlash(protocol.LocksDir), "ledger-"+id+".hold"))
+		dropUnheld(filepath.Join(root, filepath.FromSlash(protocol.LocksDir), "ledger-"+id+".hold"))
 	}
 	for _, turn := range names(root, protocol.Dir, "dispatch-progress-", ".json") {
 		if leaseHolder(root, turn) == nil {
@@ -74,9 +77,18 @@ func names(root, dir, prefix, suffix string) (turns []string) {
 
 // clearLease removes a lease that no process holds.
 func clearLease(path string) {
-	l := flock.New(path, flock.SetFlag(os.O_RDWR))
-	if ok, err := l.TryLock(); err == nil && ok {
+	if dropUnheld(flocked.Name(path)) {
 		_ = os.Remove(path)
 	}
-	_ = l.Close()
+}
+
+// dropUnheld removes a file that is locked as long as somebody lives; false if somebody does.
+func dropUnheld(path string) bool {
+	l := flock.New(path, flock.SetFlag(os.O_RDWR))
+	ok, err := l.TryLock()
+	if !ok {
+		_ = l.Close()
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return flocked.Drop(l) == nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/internal/base/flocked"
 )
 
 // staleDir is how long a directory used as a lock is valid: programs that lock this way update its time every
@@ -76,6 +77,7 @@ func tryLock(path string) (*heldLock, error) {
 	if err := makeLock(path); err != nil {
 		return nil, failed("create the lock", path, err)
 	}
+	content, _ := os.ReadFile(path) // also before it is locked: Windows lets nobody read a locked file
 	l := &heldLock{path: path, lock: flock.New(path, flock.SetFlag(os.O_RDWR), flock.SetPermissions(0o600))}
 	ok, err := l.lock.TryLock()
 	if err != nil {
@@ -98,11 +100,11 @@ func tryLock(path string) (*heldLock, error) {
 		_ = l.lock.Close() // a lock that nobody else can see
 		return nil, nil
 	}
-	if content, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(content), lockMark) {
-		l.ours = true
-		if string(content) != marked() {
-			sign(path)
-		}
+	if now, err := os.ReadFile(path); err == nil {
+		content = now
+	}
+	if l.ours = strings.HasPrefix(string(content), lockMark); l.ours && string(content) != marked() {
+		sign(path)
 	}
 	return l, nil
 }
@@ -133,10 +135,11 @@ func makeLock(path string) error {
 }
 
 func (l *heldLock) release() error {
+	free := l.lock.Close
 	if l.ours {
-		os.Remove(l.path)
+		free = func() error { return flocked.Drop(l.lock) }
 	}
-	if err := l.lock.Close(); err != nil {
+	if err := free(); err != nil {
 		return failed("unlock", l.path, err)
 	}
 	return nil

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"sync"
 
 	"github.com/gofrs/flock"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/flocked"
 )
 
 // Result is what became of an item: a line of the file of results.
@@ -71,11 +71,7 @@ func Open(path string) (_ *Results, err error) {
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("open %s: not a regular file", path)
 	}
-	name := path
-	if runtime.GOOS == "windows" { // where nobody could read a locked file
-		name += ".lock"
-	}
-	r.lock = flock.New(name, flock.SetPermissions(0o600))
+	r.lock = flock.New(flocked.Name(path), flock.SetPermissions(0o600))
 	if held, err := r.lock.TryLock(); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	} else if !held {
