@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/execution/deltas"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
 const (
@@ -204,7 +204,7 @@ func (s *Store) Wait(ctx context.Context, idOrPrefix string) (execution.Result, 
 
 func readResult(dir string) (execution.Result, error) {
 	path := filepath.Join(dir, resultName)
-	b, err := os.ReadFile(path)
+	b, err := atomicfile.Read(path)
 	if err != nil {
 		return execution.Result{}, err
 	}

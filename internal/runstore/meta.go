@@ -3,12 +3,12 @@ package runstore
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
@@ -104,7 +104,7 @@ func preview(prompt string, s *secret.Redactor) string {
 }
 
 func readMeta(dir string) (metaFile, error) {
-	b, err := os.ReadFile(filepath.Join(dir, metaName))
+	b, err := atomicfile.Read(filepath.Join(dir, metaName))
 	if err != nil {
 		return metaFile{}, err
 	}

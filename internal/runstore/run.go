@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 )
 
 // Run describes one run. A live run has the state running and no EndedAt; a lost one has the cost, turns and end of its recorded
@@ -140,7 +141,7 @@ func load(dir string, o Options) (Run, error) {
 // finish completes r from its result, if it exists.
 func (r *Run) finish() (bool, error) {
 	path := filepath.Join(r.dir, resultName)
-	b, err := os.ReadFile(path)
+	b, err := atomicfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

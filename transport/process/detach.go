@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 )
 
@@ -20,11 +21,11 @@ func (d *Detached) Alive() bool {
 	return !d.done
 }
 
-// Detach starts a process in a session of its own, without keeper and streams; nobody stops it or waits for it. Stdin
-// is passed in an unlinked file, standard output and error go to the file output. It uses Path, Args, Dir, Env and
-// Stdin of s.
+// Detach starts a process in a session of its own, without keeper and streams; nobody stops it or waits for it. Standard output
+// and error go to the file output. Stdin is passed in an unlinked file; Windows unlinks no open file, so there it stays in the
+// output's folder, which the process removes when it has closed both. It uses Path, Args, Dir, Env and Stdin of s.
 func Detach(s Spec, output string) (*Detached, error) {
-	in, err := os.CreateTemp("", "drawbar-detach-*")
+	in, err := os.CreateTemp(filepath.Dir(output), "input-*")
 	if err != nil {
 		return nil, fmt.Errorf("detach %s: %w", s.Path, err)
 	}

@@ -88,7 +88,7 @@ func sweep(root *os.Root, dir, begin string) {
 
 // Commit puts the content in the place of the file. A durable file then survives a power failure.
 func (f *File) Commit(durable bool) error {
-	return f.commit(durable, func() error { return again(func() error { return f.root.Rename(f.temp, f.name) }) })
+	return f.commit(durable, func() error { return Retry(func() error { return f.root.Rename(f.temp, f.name) }) })
 }
 
 // CommitNew is Commit without replacing: an existing file stays, and the error matches fs.ErrExist.
@@ -105,7 +105,7 @@ func (f *File) CommitNew(durable bool) error {
 		if _, err := f.root.Lstat(f.name); err == nil {
 			return &fs.PathError{Op: "create", Path: f.name, Err: fs.ErrExist}
 		}
-		return again(func() error { return f.root.Rename(f.temp, f.name) })
+		return Retry(func() error { return f.root.Rename(f.temp, f.name) })
 	})
 }
 
@@ -182,11 +182,22 @@ func (f *File) fill(data []byte, durable bool, err error) error {
 }
 
 // Rename is os.Rename that briefly retries on Windows, where a reader of the old file prevents its replacement.
-func Rename(from, to string) error { return again(func() error { return os.Rename(from, to) }) }
+func Rename(from, to string) error { return Retry(func() error { return os.Rename(from, to) }) }
 
-func again(rename func() error) error {
+// Read is os.ReadFile of a file that others replace.
+func Read(path string) (data []byte, err error) {
+	err = Retry(func() error {
+		data, err = os.ReadFile(path)
+		return err
+	})
+	return data, err
+}
+
+// Retry repeats what Windows refuses for a moment, a quarter of a second at most: to replace a file that is read, and to read one
+// that is replaced.
+func Retry(do func() error) error {
 	for wait := time.Millisecond; ; wait *= 2 {
-		err := rename()
+		err := do()
 		if !Busy(err) || wait > 100*time.Millisecond {
 			return err
 		}

@@ -20,5 +20,5 @@ func syncDir(root *os.Root, dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// Busy reports whether an error of a rename is temporary: none is on this system.
+// Busy reports whether an error is temporary: none is on this system.
 func Busy(error) bool { return false }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -28,6 +29,8 @@ type order struct {
 
 	Hooks       []string      `json:"hooks,omitempty"`
 	HookTimeout time.Duration `json:"hookTimeout,omitempty"`
+
+	Folder string `json:"folder"` // of the order and of what the run's process prints
 
 	trust bool // what the project sets the worktree up with
 }
@@ -58,10 +61,6 @@ func Detach(ctx context.Context, app *cli.App, client *drawbar.Client, o order, 
 		return err
 	}
 	defer store.Close()
-	body, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
 	if err := o.Worktree.prepare(ctx, app, o.trust); err != nil {
 		return err
 	}
@@ -69,12 +68,15 @@ func Detach(ctx context.Context, app *cli.App, client *drawbar.Client, o order, 
 	if err != nil {
 		return err
 	}
-	outDir, err := os.MkdirTemp("", "drawbar-detach-*")
+	if o.Folder, err = os.MkdirTemp("", "drawbar-detach-*"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(o.Folder)
+	body, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(outDir)
-	output := filepath.Join(outDir, "output")
+	output := filepath.Join(o.Folder, "output")
 	child, err := process.Detach(process.Spec{Path: self, Args: []string{Hidden}, Dir: req.Run.Cwd, Env: os.Environ(), Stdin: body}, output)
 	if err != nil {
 		return execution.Errorf(execution.CodeSpawn, "start the background run: %w", err)
@@ -147,6 +149,12 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 	run, err := client.Run(ctx, req, opts)
 	if err != nil {
 		return err
+	}
+	if runtime.GOOS == "windows" { // where what is open cannot be removed, and the process that made it may have ended
+		defer os.RemoveAll(o.Folder)
+		for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+			_ = f.Close() // nobody reads more of it
+		}
 	}
 	over, end := context.WithCancel(ctx)
 	obeyed := make(chan struct{})

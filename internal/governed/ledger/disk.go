@@ -79,7 +79,11 @@ func (d *disk) stat(file string) (size int64, there bool, err error) {
 
 // read returns a whole file; nil if it does not exist.
 func (d *disk) read(file string) ([]byte, error) {
-	data, err := d.root.ReadFile(file)
+	var data []byte
+	err := atomicfile.Retry(func() (err error) {
+		data, err = d.root.ReadFile(file)
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
