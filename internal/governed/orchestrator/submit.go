@@ -39,6 +39,9 @@ func (e *Local) Submit(ctx context.Context, o govern.SubmitOptions) (rep govern.
 		if valid.Result == nil {
 			rep.Outcome, rep.Code, rep.Stage, rep.Errors = govern.OutcomeFailed, "validation_failed", valid.Failed, turnresult.Errors(valid)
 			rep.Hint = "repeat the command: nothing was staged"
+			if t.work.Kind() != workspace.Git && valid.Failed == protocol.StageArtifact {
+				rep.Hint += "; without a git repository it has to name each file that changed: --file PATH"
+			}
 			return nil
 		}
 		rep.Summary, rep.Files, rep.Objections, rep.Decisions = valid.Result.Summary, valid.Result.FilesChanged, valid.Result.Objections, valid.Result.Decisions

@@ -51,8 +51,8 @@ func (m *manual) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error) 
 		for _, line := range lines {
 			d.say("%s", line)
 		}
+		j.attached(0)
 	}
-	j.attached(0)
 
 	changed, stop := watchFolder(filepath.Dir(d.StagedPath))
 	defer stop()
