@@ -196,7 +196,7 @@ func nativeSession(app *App, agentName, flag, id string) (string, error) {
 	}
 	switch id {
 	case Latest:
-		s, err := newestSessions(store, agent.Descriptor, app.Dir())
+		s, err := newestSessions(store, agent.Descriptor.Name, app.Dir())
 		if err != nil {
 			return "", err
 		}
@@ -243,14 +243,26 @@ func findSession(client *drawbar.Client, store *drawbar.Sessions, agent, id stri
 // shortRun is the least length of the beginning of a run's id where it can be taken for that of a session.
 const shortRun = 8
 
-// newestSessions returns the sessions of an agent in a directory, the newest first; at least one.
-func newestSessions(store *drawbar.Sessions, d adapter.Descriptor, dir string) (list []history.Summary, err error) {
+// LatestSession is a session as it was typed, with the newest one of the directory, of any agent, in the place of Latest.
+func LatestSession(app *App, store *drawbar.Sessions, typed string) (string, error) {
+	if typed != Latest {
+		return typed, nil
+	}
+	list, err := newestSessions(store, "", app.Dir())
+	if err != nil {
+		return "", err
+	}
+	return list[0].UnifiedID, nil
+}
+
+// newestSessions returns the sessions of an agent, or of all, in a directory, the newest first; at least one.
+func newestSessions(store *drawbar.Sessions, agent, dir string) (list []history.Summary, err error) {
 	dirs := []string{dir}
 	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
 		dirs = append(dirs, real) // as most agents state it
 	}
 	for _, dir := range dirs {
-		l, err := store.List(context.Background(), sessions.Query{Agent: d.Name, Cwd: dir})
+		l, err := store.List(context.Background(), sessions.Query{Agent: agent, Cwd: dir})
 		if err != nil {
 			return nil, err
 		}
@@ -263,12 +275,15 @@ func newestSessions(store *drawbar.Sessions, d adapter.Descriptor, dir string) (
 			return list, nil
 		}
 	}
-	return nil, execution.Errorf(execution.CodeSessionNotFound, "%s has no session in %s", d.Name, dir).WithHint("drawbar sessions list --agent %s", d.Name)
+	if agent == "" {
+		return nil, execution.Errorf(execution.CodeSessionNotFound, "no agent has a session in %s", dir).WithHint("drawbar sessions list")
+	}
+	return nil, execution.Errorf(execution.CodeSessionNotFound, "%s has no session in %s", agent, dir).WithHint("drawbar sessions list --agent %s", agent)
 }
 
 // pickSession lets the person choose a session.
 func pickSession(app *App, store *drawbar.Sessions, d adapter.Descriptor, flag string) (string, error) {
-	list, err := newestSessions(store, d, app.Dir())
+	list, err := newestSessions(store, d.Name, app.Dir())
 	if err != nil {
 		return "", err
 	}

@@ -29,6 +29,7 @@ func TestResolve(t *testing.T) {
 	}{
 		{in: string(ids[1]), want: string(ids[1])},
 		{in: "01J", want: string(ids[2])},
+		{in: Latest, want: string(ids[2])},
 		{in: "01j0000", want: string(ids[2])},
 		{in: strings.ToLower(string(ids[0])), want: string(ids[0])},
 		{in: "01HZ", err: ErrAmbiguous, text: "01HZZZZZZZAAAAAAAAAAAAAAAB, 01HZZZZZZZAAAAAAAAAAAAAAAA"},

@@ -44,8 +44,21 @@ func parsePrefix(s string) (string, error) {
 	return id, nil
 }
 
-// resolve finds the run with an id or a unique prefix.
+// Latest stands for the newest run where an id is asked for. No ULID contains its letters.
+const Latest = "latest"
+
+// resolve finds the run with an id or a unique prefix, or the newest.
 func (s *Store) resolve(idOrPrefix string) (execution.RunID, error) {
+	if idOrPrefix == Latest {
+		ids, err := s.ids()
+		if err != nil {
+			return "", err
+		}
+		if len(ids) == 0 {
+			return "", &NotFoundError{ID: Latest}
+		}
+		return slices.Max(ids), nil
+	}
 	prefix, err := parsePrefix(idOrPrefix)
 	if err != nil {
 		return "", err

@@ -81,7 +81,7 @@ func (d *drive) complete(res execution.Result, exit process.Exit) execution.Resu
 	if res.Error != nil {
 		e := *res.Error
 		e.Stderr = cmp.Or(e.Stderr, beyond(exit.StderrTail, e.Message))
-		if e.ErrorCode() == execution.CodeAgentCrash && d.sink.session == "" && e.Stderr == "" && exit.Code > 0 && e.Metadata["hint"] == nil && d.sink.turn < 0 {
+		if e.ErrorCode() == execution.CodeAgentCrash && d.sink.session == "" && e.Stderr == "" && exit.Code > 0 && e.Metadata["hint"] == nil {
 			e.Metadata = with(e.Metadata, "hint", "it printed no reason; drawbar doctor checks its home directory and its login")
 		}
 		res.Error = &e

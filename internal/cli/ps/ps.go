@@ -28,7 +28,9 @@ func New(app *cli.App) *cobra.Command {
 		Long: `List live runs, and lost ones whose processes are still running; --all lists every run.
 
 A run that waits for an answer shows since when and for what. --waiting lists these alone, and those that ended because they wait for a person.
-drawbar approve, drawbar deny and drawbar answer answer both.`,
+drawbar approve, drawbar deny and drawbar answer answer both.
+
+Where a command asks for RUN, the first characters of an id are enough, and latest is the newest run.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error

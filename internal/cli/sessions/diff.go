@@ -15,7 +15,7 @@ func diff(app *cli.App) *cobra.Command {
 		Use: "diff A B", Short: "Compare two sessions message by message, also of different agents",
 		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := open(app)
+			s, err := open(app, args)
 			if err != nil {
 				return err
 			}

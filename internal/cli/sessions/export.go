@@ -42,7 +42,7 @@ func export(app *cli.App) *cobra.Command {
 					return err
 				}
 			}
-			s, err := open(app)
+			s, err := open(app, args)
 			if err != nil {
 				return err
 			}

@@ -116,7 +116,7 @@ func remove(app *cli.App) *cobra.Command {
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var ids []string
-			s, err := open(app)
+			s, err := open(app, args)
 			for _, id := range args {
 				var one history.Summary
 				if err == nil {
@@ -145,8 +145,9 @@ func remove(app *cli.App) *cobra.Command {
 
 // find returns the session that is named on the command line.
 func find(cmd *cobra.Command, app *cli.App, id string) (s *drawbar.Sessions, one history.Summary, err error) {
-	if s, err = open(app); err == nil {
-		one, err = s.Find(cmd.Context(), id)
+	typed := []string{id}
+	if s, err = open(app, typed); err == nil {
+		one, err = s.Find(cmd.Context(), typed[0])
 	}
 	return s, one, err
 }

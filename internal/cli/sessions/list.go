@@ -31,7 +31,7 @@ func list(app *cli.App) *cobra.Command {
 				return err
 			}
 			q.Current = !archived
-			s, err := open(app)
+			s, err := open(app, nil)
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ func search(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := open(app)
+			s, err := open(app, nil)
 			if err != nil {
 				return err
 			}

@@ -17,7 +17,7 @@ import (
 func New(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "sessions",
 		Long: "Read the conversations that agents save on disk, whoever started them. The agents' files are never changed.\nA " +
-			"session is agent:id, the beginning of an id if only one session begins so, its name, or the run that it belongs to.",
+			"session is agent:id, the beginning of an id if only one session begins so, its name, the run that it belongs to, or latest,\nthe newest one in this directory.",
 		Example: "  drawbar sessions list --since 7d\n  drawbar sessions search \"the flaky test\"\n  drawbar run claude --session claude:ID \"go on\"",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
@@ -85,13 +85,17 @@ func (f *filter) read(now time.Time, sorts ...sessions.Sort) (sessions.Query, er
 	return q, nil
 }
 
-// open opens the conversations on disk.
-func open(app *cli.App) (*drawbar.Sessions, error) {
+// open opens the conversations on disk, and puts the id of the newest one into what was typed where latest stands.
+func open(app *cli.App, typed []string) (*drawbar.Sessions, error) {
 	c, err := app.Client()
 	if err != nil {
 		return nil, err
 	}
-	return c.Sessions()
+	s, err := c.Sessions()
+	for i := 0; i < len(typed) && err == nil; i++ {
+		typed[i], err = cli.LatestSession(app, s, typed[i])
+	}
+	return s, err
 }
 
 // cell returns a text in one line, without control characters.

@@ -24,7 +24,7 @@ func show(app *cli.App) *cobra.Command {
 			if last < 0 {
 				return cli.Usage("--last %d is out of range", last).WithHint("0 or more")
 			}
-			s, err := open(app)
+			s, err := open(app, args)
 			if err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ func watch(app *cli.App) *cobra.Command {
 			if quiet < 0 {
 				return cli.Usage("--quiet-for %s is negative", quiet).WithHint("--quiet-for 30s")
 			}
-			s, err := open(app)
+			s, err := open(app, args)
 			if err != nil {
 				return err
 			}
