@@ -19,8 +19,9 @@ func init() { adapter.Register(Descriptor) }
 // Descriptor describes the adapter. Every call returns a fresh copy.
 func Descriptor() adapter.Descriptor {
 	return adapter.Descriptor{
-		Name:        name,
-		DisplayName: "Any program", PromptOptional: true,
+		Name:           name,
+		DisplayName:    "Any program",
+		PromptOptional: true,
 		Install: []adapter.InstallMethod{{Platform: "all", Type: "manual",
 			Notes: "install the program you want to run, and name it after --: " + usage}},
 		New: func() adapter.Adapter { return New(cliagent.Options{}) },

@@ -189,9 +189,9 @@ func (u Use) Inside() bool {
 
 func absolute(dir, file string) string {
 	switch {
-	case filepath.IsAbs(file), filepath.VolumeName(file) != "": // on Windows C:x is relative to a directory that nobody knows
+	case filepath.IsAbs(file), filepath.VolumeName(file) != "": // C:x is relative to the current directory of drive C, which is unknown
 		return filepath.Clean(file)
-	case file != "" && os.IsPathSeparator(file[0]): // and /x is of the directory's drive
+	case file != "" && os.IsPathSeparator(file[0]): // on Windows, /x is on the drive of dir
 		return filepath.Join(filepath.VolumeName(dir), file)
 	}
 	return filepath.Join(dir, file)

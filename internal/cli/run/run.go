@@ -216,7 +216,7 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return err
 	}
 	if o.detach {
-		return Detach(cmd.Context(), app, client, order{req, opts.Fallback, o.name, at, o.hooks, o.hookTimeout, "", o.trust}, opts)
+		return Detach(cmd.Context(), app, client, order{Request: req, Fallback: opts.Fallback, Name: o.name, Worktree: at, Hooks: o.hooks, HookTimeout: o.hookTimeout, trust: o.trust}, opts)
 	}
 	defer wait()
 	if err := o.answer.open(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
+	"github.com/drawbar/drawbar/internal/base/flocked"
 	"github.com/drawbar/drawbar/internal/base/pid"
 	"github.com/gofrs/flock"
 )
@@ -305,7 +306,5 @@ func (h *held) release(ctx context.Context) error {
 
 // drop closes and removes the hold file.
 func (h *held) drop() {
-	os.Remove(h.holdPath())
-	_ = h.flock.Close()
-	os.Remove(h.holdPath())
+	_ = flocked.Drop(h.flock) // what is left is removed by the next sweep
 }
