@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -32,8 +31,10 @@ var commandNames = sync.OnceValue(func() map[string]bool {
 		panic(err)
 	}
 	names := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^## drawbar (.+)$`).FindAllSubmatch(text, -1) {
-		names[string(m[1])] = true
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "## drawbar "); ok {
+			names[name] = true
+		}
 	}
 	return names
 })
