@@ -178,8 +178,9 @@ func (c *Client) affordable(store *runstore.Store, own []Budget, asked *float64)
 	return a, nil
 }
 
-// begin reserves what a run may cost, and begins its record. The run gets what is reserved as its limit.
-func (c *Client) begin(req *execution.Request, entry catalog.Entry, backend agent.Backend, opts *RunOptions) (w *runstore.Writer, err error) {
+// begin reserves what a run may cost, and begins its record. The run gets what is reserved as its limit; limited says whether something
+// is sure to keep it.
+func (c *Client) begin(req *execution.Request, entry catalog.Entry, limited func() bool, opts *RunOptions) (w *runstore.Writer, err error) {
 	own := c.budgetsOf(*req, entry, *opts)
 	if len(own) == 0 {
 		return c.record(*req, entry.Descriptor, opts, 0)
@@ -201,7 +202,7 @@ func (c *Client) begin(req *execution.Request, entry catalog.Entry, backend agen
 			opts.BudgetIfKnown = true
 		}
 		reserved := *req.Run.MaxBudgetUSD
-		if unlimited(backend, *req, opts.Options) {
+		if !limited() {
 			reserved = 0 // or a model without a price would keep everybody else from starting
 		}
 		w, err = c.record(*req, entry.Descriptor, opts, reserved)
@@ -251,10 +252,10 @@ func (c *Client) settle() {
 	}
 }
 
-// unlimited reports whether nothing is sure to keep a run to the limit of its cost.
-func unlimited(b agent.Backend, req execution.Request, opts agent.Options) bool {
+// limited reports whether something is sure to keep a run to the limit of its cost.
+func limited(b agent.Backend, req execution.Request, opts agent.Options) bool {
 	opts.BudgetIfKnown = false
-	return slices.ContainsFunc(agent.New(b).Negotiate(req, opts).Reasons, func(r execution.Reason) bool {
+	return !slices.ContainsFunc(agent.New(b).Negotiate(req, opts).Reasons, func(r execution.Reason) bool {
 		return r.Severity == execution.SeverityBlocking && r.Capability == "budget"
 	})
 }

@@ -239,7 +239,7 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err != nil {
 		return nil, err
 	}
-	writer, err := c.begin(&req, entry, backend, &opts)
+	writer, err := c.begin(&req, entry, func() bool { return limited(backend, req, opts.Options) }, &opts)
 	if err != nil {
 		undecide()
 		return nil, err

@@ -10,9 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/agent"
+	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern"
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -161,6 +163,24 @@ func (a governedAgents) Run(ctx context.Context, req execution.Request, o agent.
 		return nil, err
 	}
 	return c.Run(ctx, req, RunOptions{Options: o})
+}
+
+// Spend begins the record of a turn that asks a model's API itself.
+func (a governedAgents) Spend(req *execution.Request, priced bool) (func(execution.Result) error, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	req.Run.RunID = agent.NewRunID()
+	d := adapter.Descriptor{Name: req.Run.Agent}
+	opts := RunOptions{Options: agent.Options{Secrets: secrets(*req, d)}}
+	w, err := c.begin(req, catalog.Entry{Descriptor: d}, func() bool { return priced }, &opts)
+	return func(res execution.Result) error {
+		res.SchemaVersion, res.BackendID, res.RunID, res.Agent, res.Model = execution.SchemaVersion, d.Name, req.Run.RunID, d.Name, req.Run.Model
+		res.Tags = req.Run.Tags
+		w.Append(execution.Event{RunID: req.Run.RunID, Agent: d.Name, Time: time.Now(), Seq: 1, Caller: new(req.Correlation()), Body: execution.Finished{Result: res}})
+		return w.Finish(res)
+	}, err
 }
 
 // OpenCoordinator returns the coordinator of the workspace that contains dir: the nearest folder upwards with agentxchain-multi.json.

@@ -64,11 +64,20 @@ func (a *agentRuntime) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, e
 		res, err = a.run(ctx, j, order, log)
 	}
 	if err != nil {
-		return Outcome{Class: classOf(execution.CodeOf(err)), Detail: order.redact.Text(err.Error()), Hint: "drawbar govern doctor"}, nil
+		return refused(err, order.redact), nil
 	}
 	o, err := a.outcome(ctx, j, order, res)
 	o.Detail, o.Hint = order.redact.Text(o.Detail), order.redact.Text(o.Hint)
 	return o, err
+}
+
+// refused is the outcome of a turn whose agent or model was not started.
+func refused(err error, redact *secret.Redactor) Outcome {
+	o := Outcome{Class: classOf(execution.CodeOf(err)), Detail: redact.Text(err.Error()), Hint: "drawbar govern doctor"}
+	if e := (*execution.Error)(nil); errors.As(err, &e) && e.Hint != "" {
+		o.Detail, o.Hint = redact.Text(e.Message), redact.Text(e.Hint)
+	}
+	return o
 }
 
 // order is a turn and its request.
@@ -179,7 +188,6 @@ func unsupported(d Dispatch, n execution.Negotiation) error {
 
 // request translates the turn to an execution request.
 func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structured bool) execution.Request {
-	now := a.deps.Now()
 	grace := int64(max(0, d.grace()) / time.Millisecond)
 	text := d.text() + "\n\n## Where the result goes\n\n"
 	if structured {
@@ -187,14 +195,11 @@ func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structur
 	} else {
 		text += "Write the turn result to this file, as one JSON object: " + d.StagedPath + "\nThe turn has no result until that file exists.\n"
 	}
-	req := execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "drawbar", TurnID: d.Turn.TurnID, SessionID: d.Run,
-		Message: execution.Message{ID: fmt.Sprintf("%s-%d", d.Turn.TurnID, max(1, d.Turn.Attempt)), Text: execution.Prompt(text), ReceivedAt: now.UTC()},
-		Run: execution.RunOptions{Agent: d.Runtime.Agent, Model: d.Runtime.Model, Cwd: d.workDir(), ApprovalMode: mode,
-			ThinkingEffort: execution.ThinkingEffort(d.Runtime.Thinking), Sandbox: execution.SandboxMode(d.Runtime.Sandbox),
-			InactivityTimeoutMs: setting(defaultStale, d.Runtime.IdleTimeoutMS, d.Loop.StaleTurnThresholdMS).Milliseconds(),
-			GracePeriodMs:       &grace,
-			Env:                 map[string]string{protocol.TurnVariable: d.Turn.TurnID, "AGENTXCHAIN_DISPATCH_DIR": d.BundleDir, "AGENTXCHAIN_STAGING_PATH": d.StagedPath},
-			Tags:                []string{"govern", "role:" + d.RoleID, "phase:" + d.Phase}}}
+	req := d.request(a.deps.Now(), text, execution.RunOptions{Agent: d.Runtime.Agent, Model: d.Runtime.Model, ApprovalMode: mode,
+		ThinkingEffort: execution.ThinkingEffort(d.Runtime.Thinking), Sandbox: execution.SandboxMode(d.Runtime.Sandbox),
+		InactivityTimeoutMs: setting(defaultStale, d.Runtime.IdleTimeoutMS, d.Loop.StaleTurnThresholdMS).Milliseconds(),
+		GracePeriodMs:       &grace,
+		Env:                 map[string]string{protocol.TurnVariable: d.Turn.TurnID, "AGENTXCHAIN_DISPATCH_DIR": d.BundleDir, "AGENTXCHAIN_STAGING_PATH": d.StagedPath}})
 	if d.Runtime.Session == sessionRole {
 		req.Run.SessionID = d.Session
 	}
@@ -206,6 +211,13 @@ func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structur
 		req.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportPreferred}
 	}
 	return req
+}
+
+// request is a request of the turn.
+func (d Dispatch) request(now time.Time, text string, o execution.RunOptions) execution.Request {
+	o.Cwd, o.Tags = d.workDir(), []string{"govern", "role:" + d.RoleID, "phase:" + d.Phase}
+	return execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "drawbar", TurnID: d.Turn.TurnID, SessionID: d.Run, Run: o,
+		Message: execution.Message{ID: fmt.Sprintf("%s-%d", d.Turn.TurnID, max(1, d.Turn.Attempt)), Text: execution.Prompt(text), ReceivedAt: now.UTC()}}
 }
 
 // run drives one run of the agent.

@@ -127,8 +127,12 @@ func (a *apiProxy) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 	if err := p.writeRequest(d); err != nil {
 		return Outcome{}, err
 	}
+	limit, spent, err := a.spend(d, p)
+	if err != nil {
+		return refused(err, p.redact), nil
+	}
 	d.Runtime.TimeoutMS = nil // timeout_seconds bounds a request, and timeouts the turn
-	c := &conversation{job: a.deps.job(d, w, d.Runtime.Provider+"/"+d.Runtime.Model, govern.StageStarting), plan: p, client: httpcall.New(a.deps.HTTP)}
+	c := &conversation{job: a.deps.job(d, w, d.Runtime.Provider+"/"+d.Runtime.Model, govern.StageStarting), plan: p, client: httpcall.New(a.deps.HTTP), most: limit}
 	if a.deps.HTTP == nil {
 		defer c.client.Close()
 	}
@@ -141,7 +145,65 @@ func (a *apiProxy) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error
 		fault = c.ask(ctx)
 	}
 	o := c.outcome(ctx, fault)
+	if err := spent(c.record(o)); err != nil {
+		d.say("The record of turn %s is incomplete: %v", d.Turn.TurnID, err)
+	}
 	return o, c.writeAudit(o, fault)
+}
+
+// spend begins the record of what the turn costs, and returns its limit, nil for none. The error says which budget has too little left.
+func (a *apiProxy) spend(d Dispatch, p apiPlan) (limit *float64, ended func(execution.Result) error, err error) {
+	s, ok := a.deps.Agents.(govern.Spender)
+	if !ok {
+		return d.BudgetUSD, func(execution.Result) error { return nil }, nil
+	}
+	req := d.request(a.deps.Now(), d.text(), execution.RunOptions{Agent: d.Runtime.Provider, Model: d.Runtime.Model, MaxBudgetUSD: d.BudgetUSD})
+	usd := d.price(p.api, 1e6, 1e6)
+	ended, err = s.Spend(&req, usd != nil && *usd > 0)
+	return req.Run.MaxBudgetUSD, ended, err
+}
+
+// record is what the turn cost, and how it ended.
+func (c *conversation) record(o Outcome) execution.Result {
+	now := c.now()
+	r := execution.Result{Status: execution.StatusCompleted, ExitReason: execution.ExitCompleted, Text: string(c.result), DurationMs: now.Sub(c.begun).Milliseconds(), TurnCount: 1,
+		Attempts: len(c.attempts), Trace: &execution.Trace{Summary: execution.TraceSummary{StartedAt: c.begun.UTC(), CompletedAt: now.UTC()}}}
+	if u := (execution.Usage{Input: c.usage.InputTokens, Output: c.usage.OutputTokens, Total: c.usage.InputTokens + c.usage.OutputTokens}); u.Total > 0 {
+		r.Usage, r.Cost = &u, new(execution.CostOf(u, c.price(), execution.CostFromTable))
+	}
+	switch {
+	case o.Cancelled:
+		r.Status, r.ExitReason, r.Error = execution.StatusFailed, execution.ExitInterrupted, execution.NewResultError(execution.CodeInterrupted, o.Detail)
+	case !o.Staged:
+		r.Status, r.Error = execution.StatusFailed, execution.NewResultError(codeOf(execution.ErrorClass(o.Class)), o.Detail)
+	}
+	return r
+}
+
+// codeOf is the code of a request's error.
+func codeOf(class execution.ErrorClass) execution.ErrorCode {
+	switch class {
+	case execution.ClassAuthFailure:
+		return execution.CodeAuth
+	case execution.ClassModelNotFound:
+		return execution.CodeModelNotFound
+	case execution.ClassInvalidRequest:
+		return execution.CodeInvalidRequest
+	case execution.ClassContextOverflow:
+		return execution.CodeContextExceeded
+	case execution.ClassRateLimited:
+		return execution.CodeRateLimited
+	case execution.ClassTimeout:
+		return execution.CodeTimeout
+	case execution.ClassResponseParseFailure, execution.ClassExtractionFailure:
+		return execution.CodeInvalidOutput
+	}
+	return execution.CodeProvider
+}
+
+// price is what the turn has cost, nil if that is unknown.
+func (c *conversation) price() *float64 {
+	return c.d.price(c.plan.api, c.usage.InputTokens, c.usage.OutputTokens)
 }
 
 // errTurnLimit is why a request ends when the turn's own time limit expires.
@@ -152,6 +214,7 @@ type conversation struct {
 	*job
 	plan   apiPlan
 	client *httpcall.Client
+	most   *float64 // what the turn may cost; nil for no limit
 
 	attempts []apiAttempt
 	failed   []*chatapi.Fault
@@ -181,6 +244,10 @@ func (c *conversation) ask(ctx context.Context) *chatapi.Fault {
 		c.change(func(p *govern.Progress) { p.Tokens = c.usage.InputTokens + c.usage.OutputTokens })
 		c.tellChange()
 		if fault == nil || ctx.Err() != nil {
+			return fault
+		}
+		if usd := c.price(); c.most != nil && usd != nil && *usd >= *c.most {
+			fault.Message += fmt.Sprintf("; it is not asked again, because the turn has cost %.4f of %.4f USD", *usd, *c.most)
 			return fault
 		}
 		own, again := c.plan.schedule.Next(fault, c.failed)
@@ -258,7 +325,9 @@ func (c *conversation) meta() *protocol.AdapterMeta {
 	total := in + out
 	m := &protocol.AdapterMeta{Model: c.d.Runtime.Model, Provider: c.d.Runtime.Provider, Retries: &retries}
 	if total > 0 {
-		c.usage.USD = c.price(in, out)
+		if usd := c.price(); usd != nil {
+			c.usage.USD = *usd
+		}
 		m.InputTokens, m.OutputTokens, m.TotalTokens, m.CostUSD = &in, &out, &total, new(c.usage.USD)
 	}
 	return c.latency(m)

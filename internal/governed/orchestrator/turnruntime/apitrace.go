@@ -45,16 +45,19 @@ func (t *apiAttempt) end(now time.Time, a chatapi.Answer, f *chatapi.Fault) {
 	}
 }
 
-// price is the price of the turn's tokens: by budget.cost_rates, or as the provider publishes it; 0 if it is unknown.
-func (c *conversation) price(input, output int64) float64 {
-	if rate, ok := c.d.Rates.Get(c.d.Runtime.Model); ok {
-		return rate.USD(input, output)
+// price is the price of the turn's tokens: by budget.cost_rates, or as the provider publishes it; nil if it is unknown.
+func (d Dispatch) price(api chatapi.API, input, output int64) *float64 {
+	if rate, ok := d.Rates.Get(d.Runtime.Model); ok {
+		return new(rate.USD(input, output))
 	}
-	if list := vendormodel.Price(c.d.Runtime.Model); list != nil && !c.plan.api.Keyless {
+	if api.Keyless {
+		return new(0.0)
+	}
+	if list := vendormodel.Price(d.Runtime.Model); list != nil {
 		p := list.At(input)
-		return protocol.CostRate{InputPer1M: p.Input, OutputPer1M: p.Output}.USD(input, output)
+		return new(protocol.CostRate{InputPer1M: p.Input, OutputPer1M: p.Output}.USD(input, output))
 	}
-	return 0
+	return nil
 }
 
 func (c *conversation) trace(o Outcome) apiTrace {
