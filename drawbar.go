@@ -295,6 +295,15 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	return run, nil
 }
 
+// Execute is Run to the end: it returns the run's result. The error is that of Run.
+func (c *Client) Execute(ctx context.Context, req execution.Request, opts RunOptions) (execution.Result, error) {
+	run, err := c.Run(ctx, req, opts)
+	if err != nil {
+		return execution.Result{}, err
+	}
+	return run.Result(context.WithoutCancel(ctx))
+}
+
 // Negotiate reports what the agent would do with a request. It starts, reads and writes nothing.
 func (c *Client) Negotiate(req execution.Request, opts RunOptions) (execution.Negotiation, error) {
 	req, entry, err := c.prepare(req)

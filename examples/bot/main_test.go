@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drawbar/drawbar/internal/modelserver"
 )
@@ -27,10 +28,10 @@ func TestBot(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	t.Chdir(t.TempDir())
-	*file, *agent, *model = filepath.Join(dir, "bot.db"), "harness", "anthropic/claude-sonnet-4-5"
+	file, agent, model = filepath.Join(dir, "bot.db"), "harness", "anthropic/claude-sonnet-4-5"
 	say := func(at string, args ...string) string {
 		t.Helper()
-		*now = at
+		clock = func() time.Time { now, _ := time.Parse(time.RFC3339, at); return now }
 		var out bytes.Buffer
 		if err := bot(t.Context(), &out, args); err != nil {
 			return "error: " + err.Error()

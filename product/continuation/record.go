@@ -97,6 +97,20 @@ type Trigger struct {
 	WakeUpID       string             `json:"wakeUpId,omitempty"`
 }
 
+// Reply is the trigger that a person's answer is: approve or deny where an approval is waited for, else a message.
+func (r Record) Reply(text string) Trigger {
+	t := Trigger{Kind: r.WaitFor.Kind, SessionID: r.SessionID, ApprovalID: r.WaitFor.ApprovalID}
+	switch {
+	case t.Kind == UserReply:
+		t.Message = &execution.Message{ID: "reply", Text: execution.Prompt(text), ReceivedAt: time.Now().UTC()}
+	case text == "approve":
+		t.Decision = Approved
+	case text == "deny":
+		t.Decision = Denied
+	}
+	return t
+}
+
 // fits reports why a trigger does not resume a record; empty if it does.
 func (w WaitFor) fits(t Trigger) string {
 	switch {

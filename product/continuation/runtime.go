@@ -122,9 +122,10 @@ type Create struct {
 	Metadata                                 map[string]any
 }
 
-// FromResult makes a Create of the result of a request.
+// FromResult makes a Create of the result of a request. Ids that the request left to Drawbar are the result's.
 func FromResult(req execution.Request, res execution.Result) Create {
-	return Create{AssistantID: req.AssistantID, SessionID: req.SessionID, ThreadID: req.ThreadID, UserID: req.UserID, TurnID: req.TurnID, Result: res}
+	return Create{AssistantID: cmp.Or(req.AssistantID, res.AssistantID), SessionID: req.SessionID, ThreadID: req.ThreadID, UserID: req.UserID,
+		TurnID: cmp.Or(req.TurnID, res.TurnID), Result: res}
 }
 
 // waitFor is what a result waits for.

@@ -49,16 +49,17 @@ waits for a time is resumed by drawbar continuations run. A denial ends it, and 
 
 // trigger is what happened, for a record.
 func (g resuming) trigger(r continuation.Record) (t continuation.Trigger, err error) {
-	t = continuation.Trigger{Kind: r.WaitFor.Kind, SessionID: r.SessionID, CorrelationKey: g.key, Comment: g.reason, By: answer.WhoIs()}
+	word := g.text
+	if g.approve {
+		word = "approve"
+	} else if g.deny {
+		word = "deny"
+	}
+	t = r.Reply(word)
+	t.CorrelationKey, t.Comment, t.By = g.key, g.reason, answer.WhoIs()
 	wants := map[continuation.Kind]string{continuation.ApprovalResolution: "--approve or --deny", continuation.UserReply: "--text TEXT", continuation.ExternalResult: "--payload FILE"}[r.WaitFor.Kind]
 	switch k := r.WaitFor.Kind; {
-	case k == continuation.ApprovalResolution && (g.approve || g.deny):
-		t.ApprovalID, t.Decision = r.WaitFor.ApprovalID, continuation.Denied
-		if g.approve {
-			t.Decision = continuation.Approved
-		}
-	case k == continuation.UserReply && g.text != "":
-		t.Message = &execution.Message{ID: "reply", Text: execution.Prompt(g.text), ReceivedAt: time.Now().UTC()}
+	case k == continuation.ApprovalResolution && t.Decision != "" && g.text == "", k == continuation.UserReply && g.text != "":
 	case k == continuation.ExternalResult && g.payload != "":
 		b, err := os.ReadFile(g.payload)
 		if err == nil && !json.Valid(b) {
