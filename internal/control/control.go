@@ -338,6 +338,9 @@ func Do(ctx context.Context, path string, call Call) (Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	c, err := d.DialContext(ctx, "unix", path)
+	if errors.Is(err, fs.ErrNotExist) { // a turn that asks a model's API itself, or a program that serves none
+		return Reply{}, execution.Errorf(execution.CodeStdinNotAvailable, "the run takes no messages from other commands").WithHint("end it with drawbar stop")
+	}
 	if err != nil {
 		return Reply{}, fmt.Errorf("reach the run: %w", err)
 	}

@@ -267,6 +267,13 @@ func TestCallsTakeNoMemory(t *testing.T) {
 }
 
 // TestRemoveDead: the sockets of killed servers go; those that are listened at, young ones and other files stay.
+func TestDoWithoutASocket(t *testing.T) {
+	_, err := Do(t.Context(), filepath.Join(t.TempDir(), "control.sock"), Call{Verb: "send", Text: "hi"})
+	if execution.CodeOf(err) != execution.CodeStdinNotAvailable || !strings.Contains(err.Error(), "takes no messages") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestRemoveDead(t *testing.T) {
 	t.Parallel()
 	dir := shortTempDir(t)
