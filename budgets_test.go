@@ -241,7 +241,7 @@ func TestBudgetsOfProjects(t *testing.T) {
 		}
 	}
 	free()
-	if _, err := trees.Remove(t.Context(), tree, true); err != nil { // its run counts on
+	if _, err := trees.Remove(t.Context(), tree, worktree.OwnChanges); err != nil { // its run counts on
 		t.Fatal(err)
 	}
 	_, err = pay(t, c, ask("paid", "x", project))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/runstore"
@@ -75,6 +76,9 @@ func WorktreeItems(cfg *config.Config) []trust.Item {
 func WorktreeState(t worktree.Tree) string {
 	switch t.State {
 	case worktree.Dirty:
+		if len(t.Changes) == 0 {
+			return "commits only here in submodule " + strings.Join(t.Submodules, ", ")
+		}
 		return Number(len(t.Changes), "file", "files") + " not committed"
 	case worktree.Unmerged:
 		return Number(t.Commits, "commit", "commits") + " not merged"

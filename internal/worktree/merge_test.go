@@ -277,7 +277,7 @@ func TestCheckout(t *testing.T) {
 func TestLeaseGoes(t *testing.T) {
 	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
 	tree, _ := worked(t, repo, m, "one")
-	if _, err := m.Remove(t.Context(), tree, false); err != nil {
+	if _, err := m.Remove(t.Context(), tree, OwnNothing); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(m.Dir, "*", "one*")); len(left) > 0 {

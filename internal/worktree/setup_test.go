@@ -150,7 +150,7 @@ func TestSetupFails(t *testing.T) {
 			if _, _, _, err := m.Open(t.Context(), repo, "one"); err == nil || exists(tree.Path) {
 				t.Errorf("made again: %v, its directory is there: %t", err, exists(tree.Path))
 			}
-			if r, err := m.Remove(t.Context(), tree, false); err != nil || r.KeptBranch {
+			if r, err := m.Remove(t.Context(), tree, OwnNothing); err != nil || r.KeptBranch {
 				t.Errorf("%+v %v", r, err)
 			}
 		})

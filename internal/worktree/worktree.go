@@ -41,6 +41,8 @@ type Tree struct {
 	Commits  int      `json:"commits,omitempty"`  // that only its branch has
 	InBranch []string `json:"inBranch,omitempty"` // other names from which its commits are reachable
 
+	Submodules []string `json:"submodules,omitempty"` // that were checked out in it, and have commits which none of their remotes has
+
 	file string // of its record
 }
 
@@ -50,7 +52,7 @@ type State string
 // The states.
 const (
 	Live     State = "live"     // a run, or another process, is in it
-	Dirty    State = "dirty"    // it has changes that are not committed
+	Dirty    State = "dirty"    // it has changes that are not committed, or commits in submodules that are nowhere else
 	Unmerged State = "unmerged" // its branch has commits that nothing else has
 	Clean    State = "clean"    // nothing would be lost
 	Missing  State = "missing"  // its directory is gone
@@ -382,7 +384,7 @@ func (t *Tree) look(ctx context.Context) {
 
 // judge finds out how a worktree that no run has stands.
 func (t *Tree) judge(ctx context.Context) {
-	t.Changes, t.Commits, t.InBranch = nil, 0, nil
+	t.Changes, t.Commits, t.InBranch, t.Submodules = nil, 0, nil, nil
 	if !t.Ready {
 		t.State = Partial
 		return
@@ -421,8 +423,9 @@ func (t *Tree) judge(ctx context.Context) {
 			t.InBranch = t.reachable(ctx, at, tips[0])
 		}
 	}
+	t.Submodules = unpushed(ctx, t.modules(ctx))
 	switch {
-	case len(t.Changes) > 0:
+	case len(t.Changes)+len(t.Submodules) > 0:
 		t.State = Dirty
 	case t.Commits > 0:
 		t.State = Unmerged
@@ -451,12 +454,23 @@ func (t *Tree) reachable(ctx context.Context, at, tip string) (names []string) {
 type Removed struct {
 	Tree
 	Trash      string `json:"trash,omitempty"`      // where its directory is now
+	Modules    string `json:"modules,omitempty"`    // where the repositories of its submodules are now
 	KeptBranch bool   `json:"keptBranch,omitempty"` // its branch has commits that nothing else has
 }
 
-// Remove moves a worktree to the trash, where it stays for two weeks. One that is in use stays, and so does one with changes that are not
-// committed, unless force. Its branch goes only if its commits have another name.
-func (m Manager) Remove(ctx context.Context, t Tree, force bool) (Removed, error) {
+// Own is what of a worktree's own may go to the trash with it.
+type Own int
+
+// The kinds, each with those before it.
+const (
+	OwnNothing    Own = iota
+	OwnChanges        // changes that are not committed
+	OwnSubmodules     // commits of submodules that are nowhere else
+)
+
+// Remove moves a worktree to the trash, where it stays for two weeks. One that is in use stays, and so does one that has more of its own
+// than may go. Its branch goes only if its commits have another name.
+func (m Manager) Remove(ctx context.Context, t Tree, may Own) (Removed, error) {
 	r := Removed{Tree: t}
 	release, err := take(strings.TrimSuffix(t.file, record) + lease)
 	if err != nil {
@@ -471,20 +485,34 @@ func (m Manager) Remove(ctx context.Context, t Tree, force bool) (Removed, error
 		return r, err
 	case r.State == Live:
 		return r, execution.Errorf(execution.CodeConfigLock, "a process works in the worktree %s: %s", t.Name, t.Path).WithHint("end it first")
-	case r.State == Dirty && !force:
+	case len(r.Submodules) > 0 && may < OwnSubmodules:
+		return r, execution.Errorf(execution.CodeValidation, "submodules of the worktree %s have commits that are nowhere else: %s", t.Name, some(r.Submodules)).
+			WithHint("push them from %s; or move them to the trash with it: --force", t.Path)
+	case r.State == Dirty && may < OwnChanges:
 		return r, execution.Errorf(execution.CodeValidation, "the worktree %s has changes that are not committed: %s", t.Name, some(r.Changes)).
 			WithHint("commit them: git -C %s commit -a; or move them to the trash with it: --force", t.Path)
-	case r.State == Unknown && !force:
+	case r.State == Unknown && may < OwnChanges:
 		return r, execution.Errorf(execution.CodeConfig, "git does not say how the worktree %s stands: %s", t.Name, t.Path).WithHint("git -C %s status; --force moves it to the trash", t.Path)
 	}
+	dir := filepath.Join(m.Dir, trash)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return r, execution.Errorf(execution.CodeConfig, "remove a worktree: %w", err)
+	}
+	into := filepath.Join(dir, fmt.Sprintf("%s-%s", time.Now().UTC().Format("20060102T150405.000"), t.Name))
+	modules := ""
+	if len(r.Submodules) > 0 || r.State == Unknown {
+		modules = t.modules(ctx)
+	}
 	if exists(t.Path) {
-		dir := filepath.Join(m.Dir, trash)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return r, execution.Errorf(execution.CodeConfig, "remove a worktree: %w", err)
-		}
-		r.Trash = filepath.Join(dir, fmt.Sprintf("%s-%s", time.Now().UTC().Format("20060102T150405.000"), t.Name))
+		r.Trash = into
 		if err := os.Rename(t.Path, r.Trash); err != nil {
 			return r, execution.Errorf(execution.CodeConfig, "remove a worktree: %w", err)
+		}
+	}
+	if modules != "" {
+		r.Modules = into + ".modules"
+		if err := keepModules(ctx, modules, r.Modules); err != nil {
+			return r, err
 		}
 	}
 	if exists(t.Repository) {
@@ -543,7 +571,7 @@ func (m Manager) Collect(ctx context.Context, dry bool) (removed []Removed, kept
 			removed = append(removed, Removed{Tree: t})
 			continue
 		}
-		r, err := m.Remove(ctx, t, false)
+		r, err := m.Remove(ctx, t, OwnNothing)
 		if err != nil {
 			faults, kept = append(faults, err), append(kept, t)
 			continue

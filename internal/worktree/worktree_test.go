@@ -76,7 +76,7 @@ func TestWorktree(t *testing.T) {
 	if s := stand(t, m, "one").State; s != Live {
 		t.Errorf("in use: %s", s)
 	}
-	if _, err := m.Remove(ctx, tree, true); execution.CodeOf(err) != execution.CodeConfigLock || !exists(where) {
+	if _, err := m.Remove(ctx, tree, OwnSubmodules); execution.CodeOf(err) != execution.CodeConfigLock || !exists(where) {
 		t.Errorf("removed while in use: %v", err)
 	}
 	release()
@@ -88,7 +88,7 @@ func TestWorktree(t *testing.T) {
 	if got := stand(t, m, "one"); got.State != Dirty || !slices.Equal(got.Changes, []string{"new.txt"}) {
 		t.Errorf("with a file: %+v", got)
 	}
-	if _, err := m.Remove(ctx, stand(t, m, "one"), false); execution.CodeOf(err) != execution.CodeValidation || !exists(filepath.Join(where, "new.txt")) {
+	if _, err := m.Remove(ctx, stand(t, m, "one"), OwnNothing); execution.CodeOf(err) != execution.CodeValidation || !exists(filepath.Join(where, "new.txt")) {
 		t.Errorf("removed with a file: %v", err)
 	}
 	run(t, where, "add", "-A")
@@ -108,7 +108,7 @@ func TestWorktree(t *testing.T) {
 	release()
 
 	// Without its directory, the branch has the commit; with the branch merged, nothing is lost.
-	r, err := m.Remove(ctx, stand(t, m, "one"), false)
+	r, err := m.Remove(ctx, stand(t, m, "one"), OwnNothing)
 	if err != nil || !r.KeptBranch || exists(where) || !exists(filepath.Join(r.Trash, "new.txt")) {
 		t.Errorf("removed: %+v %v", r, err)
 	}
@@ -138,6 +138,45 @@ func TestWorktree(t *testing.T) {
 	}
 	if out := run(t, repo, "fsck", "--no-dangling"); out != "" {
 		t.Errorf("git fsck: %s", out)
+	}
+}
+
+// TestSubmoduleCommits: commits in a submodule are in the worktree's own part of the repository, and are not lost with it.
+func TestSubmoduleCommits(t *testing.T) {
+	lib, repo, m, ctx := repository(t), repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}, t.Context()
+	run(t, repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", lib, "lib")
+	run(t, repo, "commit", "-q", "-m", "lib")
+	tree, where, release, err := m.Open(ctx, repo, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	run(t, where, "-c", "protocol.file.allow=always", "submodule", "update", "-q", "--init")
+	if s := stand(t, m, "one"); s.State != Clean || s.Submodules != nil {
+		t.Errorf("with nothing of its own: %+v", s)
+	}
+	sub := filepath.Join(where, "lib")
+	write(t, filepath.Join(sub, "b.txt"), "b\n")
+	run(t, sub, "add", "-A")
+	run(t, sub, "commit", "-q", "-m", "only here")
+	commit := run(t, sub, "rev-parse", "HEAD")
+	run(t, sub, "branch", "kept")
+	run(t, sub, "checkout", "-q", "HEAD^") // git status of the project shows nothing
+	if s := stand(t, m, "one"); s.State != Dirty || len(s.Changes) > 0 || !slices.Equal(s.Submodules, []string{"lib"}) {
+		t.Errorf("with a commit of its own: %+v", s)
+	}
+	if removed, kept, faults := m.Collect(ctx, false); len(removed)+len(faults) > 0 || len(kept) != 1 {
+		t.Errorf("collected %v %v %v", removed, kept, faults)
+	}
+	if _, err := m.Remove(ctx, tree, OwnNothing); err == nil || !strings.Contains(err.Error(), "lib") || !exists(where) {
+		t.Errorf("removed: %v", err)
+	}
+	if err := os.RemoveAll(where); err != nil { // by hand
+		t.Fatal(err)
+	}
+	r, err := m.Remove(ctx, stand(t, m, "one"), OwnSubmodules)
+	if err != nil || r.Modules == "" || run(t, r.Modules, "--git-dir="+filepath.Join(r.Modules, "lib"), "rev-parse", "kept") != commit {
+		t.Errorf("%+v: %v", r, err)
 	}
 }
 
@@ -253,7 +292,7 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%s: opened: %v", name, err)
 		} else {
 			release()
-			if r, err := m.Remove(t.Context(), stand(t, m, name), false); err != nil || r.KeptBranch {
+			if r, err := m.Remove(t.Context(), stand(t, m, name), OwnNothing); err != nil || r.KeptBranch {
 				t.Errorf("%s: %+v %v", name, r, err)
 			}
 		}
@@ -276,7 +315,7 @@ func TestManyAtOnce(t *testing.T) {
 					return
 				}
 				release()
-				if _, err := m.Remove(t.Context(), tree, true); err != nil {
+				if _, err := m.Remove(t.Context(), tree, OwnSubmodules); err != nil {
 					t.Error(err)
 				}
 			}

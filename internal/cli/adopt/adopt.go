@@ -182,7 +182,7 @@ func clear(ctx context.Context, run runstore.Run, others bool) (removed []worktr
 		list = m.With(list[0])
 	}
 	for _, t := range list {
-		r, err := m.Remove(ctx, t, true)
+		r, err := m.Remove(ctx, t, worktree.OwnChanges)
 		if err != nil {
 			faults = append(faults, err)
 			continue

@@ -193,7 +193,7 @@ func (r *Race) enter(ctx context.Context) (places []worktree.Tree, leave func(),
 			}
 			o.release()
 			if now, err := r.Worktrees.Find(ctx, o.tree.Path); err == nil && now.State == worktree.Clean {
-				if _, err := r.Worktrees.Remove(ctx, now, false); err != nil {
+				if _, err := r.Worktrees.Remove(ctx, now, worktree.OwnNothing); err != nil {
 					r.App.Warnf("%v", err)
 				}
 			}

@@ -233,7 +233,7 @@ func (x *runner) prepare(ctx context.Context, r *plan.Roadmap, ids []string) err
 		}
 		x.app.Notef("%s: the command that ran it is gone; it is %s again", id, state)
 		if tree, err := x.worktrees.Find(ctx, e.Worktree); err == nil && e.Worktree != "" {
-			if _, err := x.worktrees.Remove(ctx, tree, true); err != nil {
+			if _, err := x.worktrees.Remove(ctx, tree, worktree.OwnChanges); err != nil {
 				x.app.Warnf("%v", err)
 			}
 		}

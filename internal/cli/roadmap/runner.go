@@ -182,7 +182,7 @@ func (x *runner) attempt(ctx context.Context, t plan.Task, n int, lane *cli.Lane
 	defer func() {
 		release()
 		ctx := context.WithoutCancel(ctx)
-		gone, err := x.worktrees.Remove(ctx, tree, true)
+		gone, err := x.worktrees.Remove(ctx, tree, worktree.OwnChanges)
 		if err == nil && r.Commit != "" {
 			err = gone.DropBranch(ctx)
 		}

@@ -86,7 +86,7 @@ func (p *place) enter(ctx context.Context, app *cli.App, req *execution.Request,
 		case err != nil:
 			app.Warnf("%v", err)
 		case p.Auto && now.State == worktree.Clean:
-			if _, err := m.Remove(ctx, now, false); err != nil {
+			if _, err := m.Remove(ctx, now, worktree.OwnNothing); err != nil {
 				app.Warnf("%v", err)
 			}
 		case report && !app.JSON:

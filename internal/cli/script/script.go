@@ -336,7 +336,7 @@ func (o *options) place(ctx context.Context, app *cli.App) (place, error) {
 		}
 		p.leave = func() {
 			release()
-			if _, err := m.Remove(context.WithoutCancel(ctx), tree, true); err != nil {
+			if _, err := m.Remove(context.WithoutCancel(ctx), tree, worktree.OwnChanges); err != nil {
 				app.Warnf("%v", err)
 			}
 		}

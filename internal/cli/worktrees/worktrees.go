@@ -65,20 +65,23 @@ func rm(app *cli.App) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{Use: "rm NAME...", Short: "Move worktrees to the trash; a branch with commits of its own stays",
 		Long: "Move worktrees to the trash, where they stay for two weeks. A worktree in use is refused, and so is one with changes that are not " +
-			"committed, unless --force is given. A branch whose commits nothing else has stays.",
+			"committed, or with commits of submodules that are nowhere else, unless --force is given. A branch whose commits nothing else has stays.",
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			m, err := cli.Worktrees()
 			if err != nil {
 				return err
 			}
-			removed := []worktree.Removed{}
+			removed, may := []worktree.Removed{}, worktree.OwnNothing
+			if force {
+				may = worktree.OwnSubmodules
+			}
 			for _, name := range names {
 				t, err := m.Find(cmd.Context(), name)
 				if err != nil {
 					return err
 				}
-				r, err := m.Remove(cmd.Context(), t, force)
+				r, err := m.Remove(cmd.Context(), t, may)
 				if err != nil {
 					return err
 				}
@@ -86,7 +89,7 @@ func rm(app *cli.App) *cobra.Command {
 			}
 			return app.Answer(removed, func() { say(app, removed) })
 		}}
-	cmd.Flags().BoolVar(&force, "force", false, "also with changes that are not committed")
+	cmd.Flags().BoolVar(&force, "force", false, "also with changes that are not committed, or submodules' own commits")
 	return cmd
 }
 
@@ -95,6 +98,9 @@ func say(app *cli.App, removed []worktree.Removed) {
 		line := r.Name + " removed"
 		if r.Trash != "" {
 			line += "; its files are in " + r.Trash
+		}
+		if r.Modules != "" {
+			line += "; the repositories of its submodules are in " + r.Modules
 		}
 		if r.KeptBranch {
 			line += "; its branch " + r.Branch + " stays"
