@@ -150,18 +150,25 @@ func (w *Workspace) Drop(ctx context.Context, turn string) error {
 	if _, err := Resolve(w.root, protocol.WorktreesDir); err != nil {
 		return w.wrap("drop the worktree of "+turn, err)
 	}
-	if err := removeAll(dir); err != nil {
-		return w.wrap("drop the worktree of "+turn, err)
-	}
 	notes, err := os.ReadDir(filepath.Join(w.common, "worktrees"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return w.wrap("drop the worktree of "+turn, err)
 	}
+	var admins []string
 	for _, n := range notes {
-		admin := filepath.Join(w.common, "worktrees", n.Name())
-		if noted(admin) != dir {
-			continue
+		if admin := filepath.Join(w.common, "worktrees", n.Name()); noted(admin) == dir {
+			admins = append(admins, admin)
 		}
+	}
+	for _, admin := range admins {
+		if err := w.keepSubmodules(ctx, turn, admin); err != nil {
+			return w.wrap("drop the worktree of "+turn, err)
+		}
+	}
+	if err := removeAll(dir); err != nil {
+		return w.wrap("drop the worktree of "+turn, err)
+	}
+	for _, admin := range admins {
 		if err := removeAll(admin); err != nil {
 			return w.wrap("drop the worktree of "+turn, err)
 		}

@@ -72,6 +72,43 @@ func TestWorktree(t *testing.T) {
 }
 
 // What a killed process left is found, dropped, and not in the way.
+// TestSubmoduleOfATurn: what a turn commits in a submodule of its worktree is in the project's repository of the submodule afterwards.
+func TestSubmoduleOfATurn(t *testing.T) {
+	t.Parallel()
+	lib := newRepo(t, map[string]string{"lib.txt": "l"})
+	r := newRepo(t, map[string]string{"a": "a"})
+	r.run("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.dir, "lib")
+	r.commit("with a submodule")
+	path := worktree(r, "turn_1")
+	r.runIn(path, nil, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+	sub := filepath.Join(path, "lib")
+	writeFile(t, filepath.Join(sub, "new.txt"), "n")
+	r.runIn(sub, nil, "add", "-A")
+	r.runIn(sub, nil, "commit", "-q", "-m", "of the turn")
+	commit := r.runIn(sub, nil, "rev-parse", "HEAD")
+	if err := r.Drop(t.Context(), "turn_1"); err != nil || exists(path) || exists(filepath.Join(r.dir, ".git/worktrees")) {
+		t.Fatalf("got %v", err)
+	}
+	if got := r.runIn(filepath.Join(r.dir, "lib"), nil, "rev-parse", "refs/drawbar/turns/turn_1/HEAD"); got != commit {
+		t.Errorf("got %q, want %q", got, commit)
+	}
+	if got := r.runIn(filepath.Join(r.dir, "lib"), nil, "show", "--format=", "--name-only", strings.TrimSpace(commit)); !strings.Contains(got, "new.txt") {
+		t.Errorf("got %q", got)
+	}
+	// Without the submodule in the project, the worktree stays.
+	path = worktree(r, "turn_2")
+	r.runIn(path, nil, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+	writeFile(t, filepath.Join(path, "lib", "new.txt"), "n")
+	r.runIn(filepath.Join(path, "lib"), nil, "add", "-A")
+	r.runIn(filepath.Join(path, "lib"), nil, "commit", "-q", "-m", "of the turn")
+	if err := os.Rename(filepath.Join(r.dir, ".git/modules/lib"), filepath.Join(r.dir, ".git/away")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Drop(t.Context(), "turn_2"); err == nil || !strings.Contains(err.Error(), "the submodule lib has commits of the turn") || !exists(filepath.Join(path, "lib/new.txt")) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestWorktreeLeftovers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
