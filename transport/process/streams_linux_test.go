@@ -142,8 +142,10 @@ func TestLongLines(t *testing.T) {
 		t.Logf("64 MiB in %s", time.Since(began).Round(time.Millisecond))
 	})
 	t.Run("one byte more", func(t *testing.T) {
-		lines, sizes := long(t, fake(t, "long-line", fmt.Sprint(DefaultMaxLine+1)))
-		if diff := cmp.Diff([]int{DefaultMaxLine, 5}, sizes); diff != "" || !lines[0].Truncated || lines[0].Skipped != 1 {
+		s := fake(t, "long-line", fmt.Sprint(1<<20+1))
+		s.MaxLine = 1 << 20
+		lines, sizes := long(t, s)
+		if diff := cmp.Diff([]int{1 << 20, 5}, sizes); diff != "" || !lines[0].Truncated || lines[0].Skipped != 1 {
 			t.Errorf("%s, %+v", diff, lines[0])
 		}
 	})
