@@ -185,7 +185,7 @@ func (p *appParser) commandItem(c *conversation, id string, v *appItemForm, comp
 		if !whole {
 			rest = ""
 		}
-		o.command(id, status, rest, whole, v.AggregatedOutput, v.ExitCode, v.DurationMs.Count())
+		o.command(id, status, f.said.String(), rest, whole, v.AggregatedOutput, v.ExitCode, v.DurationMs.Count())
 	}
 }
 

@@ -221,6 +221,29 @@ func TestBehindTheTurn(t *testing.T) {
 	}
 }
 
+// TestWhyACommandFailed: the error has the command's output, whether it was streamed before the end or not.
+func TestWhyACommandFailed(t *testing.T) {
+	t.Parallel()
+	const item = `{"method":"item/%s","params":{"threadId":"T","turnId":"U","item":{"type":"commandExecution","id":"c1","command":"make","cwd":"/w","processId":"7","status":"%s","aggregatedOutput":%s,"exitCode":%s}}}`
+	for name, tt := range map[string]struct{ streamed, all string }{"not streamed": {"", `"broken"`}, "streamed": {"broken", `"broken"`}, "streamed only": {"broken", "null"}} {
+		p, s := began(t, nil)
+		feed(p, s, fmt.Sprintf(item, "started", "inProgress", "null", "null"))
+		if tt.streamed != "" {
+			feed(p, s, `{"method":"item/commandExecution/outputDelta","params":{"threadId":"T","turnId":"U","itemId":"c1","delta":"`+tt.streamed+`"}}`)
+		}
+		feed(p, s, fmt.Sprintf(item, "completed", "failed", tt.all, "3"))
+		var said []string
+		for _, e := range s.Take() {
+			if b, ok := e.Body.(execution.ToolError); ok {
+				said = append(said, b.Error)
+			}
+		}
+		if len(said) != 1 || said[0] != "the command ended with exit code 3:\nbroken" {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
 // TestHandshakeRefused: an error at the begin of the conversation ends the run.
 func TestHandshakeRefused(t *testing.T) {
 	t.Parallel()

@@ -135,9 +135,9 @@ func (o source) message(id, text string) {
 	o.emit(execution.MessageStop{Text: text})
 }
 
-// command handles the end of a command. rest is the part of its output that was not streamed, whole reports that it
-// is complete.
-func (o source) command(id, status, rest string, whole bool, output, exit jsonscan.Value, ms int64) {
+// command handles the end of a command. said is the part of its output that was streamed, rest the part that was not, whole reports that
+// it is complete.
+func (o source) command(id, status, said, rest string, whole bool, output, exit jsonscan.Value, ms int64) {
 	c := o.call(id, toolShell)
 	if status == "declined" {
 		c.Fail("the command was declined", o.s)
@@ -158,7 +158,7 @@ func (o source) command(id, status, rest string, whole bool, output, exit jsonsc
 	}
 	if !whole {
 		why += "; its whole output:\n" + output.Str() // its only trace
-	} else if said := strings.TrimSpace(rest); said != "" {
+	} else if said := strings.TrimSpace(cmp.Or(output.Str(), said)); said != "" {
 		why += ":\n" + strings.ToValidUTF8(said[max(0, len(said)-maxReason):], "")
 	}
 	c.Fail(why, o.s)

@@ -100,7 +100,7 @@ func bot(ctx context.Context, out io.Writer, args []string) error {
 
 // noMoney denies a turn about money.
 func noMoney(_ context.Context, a policy.Action, _ policy.Risk) (*policy.Decision, error) {
-	if strings.Contains(a.Description, "transfer") {
+	if strings.Contains(strings.ToLower(a.Description), "transfer") {
 		return &policy.Decision{Verdict: policy.Deny, Reason: "this bot moves no money"}, nil
 	}
 	return &policy.Decision{Verdict: policy.Allow}, nil
