@@ -410,6 +410,39 @@ func TestTwoTerminals(t *testing.T) {
 	}
 }
 
+// Whoever attaches to a conversation edits their messages as whoever runs it, sees what others say above them, and leaves it alone.
+func TestAttachEdits(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := stage(t, dir)
+	first := onTerminalIn(t, dir, env, 100, "", `{"turns":[{"match":{"contains":"hello"},"text":"HELLO"},{"match":{"contains":"other"},"text":"OTHER"},{"text":"FIRST"}]}`, "run", "claude", "-i", "--run-id", "01JD0000000000000000000001", "go")
+	at := first.Await(first.Await(0, "FIRST"), prompt)
+	second := onTerminalIn(t, dir, env, 100, "", "", "attach", "01JD")
+	seen := second.Await(second.Await(0, "FIRST"), prompt)
+	second.Type("helo\x1b[Dl")
+	first.Type("other\r")
+	first.Await(first.Await(at, "OTHER"), prompt)
+	seen = second.Await(second.Await(seen, "OTHER"), "> hello") // still there
+	second.Type("\r")
+	seen = second.Await(second.Await(seen, "HELLO"), prompt)
+	second.Type("\x03")
+	second.Await(seen, "Run 01JD0000000000000000000001 is still running.")
+	if code := second.Exit(); code != 0 || !strings.Contains(second.Shown()[seen:], "\x1b[?2004l") {
+		t.Errorf("exit code %d:\n%q", code, second.Shown())
+	}
+	third := onTerminalIn(t, dir, env, 100, "", "", "attach", "01JD")
+	third.Await(third.Await(0, "HELLO"), prompt)
+	third.Type("/quit\r")
+	third.Await(0, "Run 01JD0000000000000000000001 is still running.")
+	if code := third.Exit(); code != 0 {
+		t.Errorf("exit code %d:\n%q", code, third.Shown())
+	}
+	first.Type("\x04")
+	if code := first.Exit(); code != 0 {
+		t.Errorf("exit code %d:\n%q", code, first.Shown())
+	}
+}
+
 // What was typed before a question was shown does not answer it.
 func TestTypeAheadAnswersNoQuestion(t *testing.T) {
 	t.Parallel()
@@ -642,7 +675,7 @@ func TestLineEditing(t *testing.T) {
 		dir := t.TempDir()
 		env := append(stage(t, dir), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
 		s := onTerminalIn(t, dir, env, columns, "", `{"turns":[{"match":{"contains":"hello"},"text":"HELLO"},{"match":{"contains":"again"},"text":"AGAIN"},
-			{"match":{"contains":"word two"},"text":"WORD"},{"match":{"contains":"stopped and on"},"text":"ON"},{"match":{"contains":"NOT one MANY more"},"text":"MANY"},{"match":{"contains":"line a\nline b\nline c"},"text":"PASTED"},{"match":{"contains":"first\nsecond\nthird"},"text":"LINES","repeat":true},
+			{"match":{"contains":"word two"},"text":"WORD"},{"match":{"contains":"stopped and on"},"text":"ON"},{"match":{"contains":"NOT one MANY more"},"text":"MANY"},{"match":{"contains":"line a\nline b\nline c"},"text":"PASTED"},{"match":{"contains":"你好X世界"},"text":"WIDE"},{"match":{"contains":"first\nsecond\nthird"},"text":"LINES","repeat":true},
 			{"match":{"contains":"sk-ant-"},"text":"SECRET"},{"text":"UNEXPECTED","repeat":true}]}`, "run", "claude")
 		at := s.Await(0, prompt)
 		ask := func(keys, answer string) {
@@ -659,6 +692,9 @@ func TestLineEditing(t *testing.T) {
 		ask("stopped \x1aand on\r", "ON") // the shell of this terminal cannot stop it
 		ask("one mor\x1bbMANY \x1bOFe\x1b[1~NOT \r", "MANY")
 		ask("\x1b[200~line a\rline b\rli\x1b[201~ne c\r", "PASTED")
+		s.Type("你好世界\x1b[D\x1b[D")
+		at = s.Await(at, "\r\x1b[6C") // each has two columns
+		ask("X\r", "WIDE")
 		ask("first\\\rsecond\x1b\rthird\r", "LINES")
 		ask("\x1b[A\r", "LINES")
 		ask("key sk-ant-api03-"+strings.Repeat("Ab1-", 20)+"\r", "SECRET")
@@ -674,13 +710,13 @@ func TestLineEditing(t *testing.T) {
 		file := filepath.Join(dir, "state", "drawbar", "conversation-history.jsonl")
 		b, err := os.ReadFile(file)
 		info, _ := os.Stat(file)
-		if want := "\"hello\"\n\"again\"\n\"word two\"\n\"stopped and on\"\n\"NOT one MANY more\"\n\"line a\\nline b\\nline c\"\n\"first\\nsecond\\nthird\"\n\"/cost \"\n\"/model\"\n\"/sessions\"\n"; err != nil || string(b) != want || info.Mode().Perm() != 0o600 {
+		if want := "\"hello\"\n\"again\"\n\"word two\"\n\"stopped and on\"\n\"NOT one MANY more\"\n\"line a\\nline b\\nline c\"\n\"你好X世界\"\n\"first\\nsecond\\nthird\"\n\"/cost \"\n\"/model\"\n\"/sessions\"\n"; err != nil || string(b) != want || info.Mode().Perm() != 0o600 {
 			t.Errorf("the history, %v %v:\n%s", info.Mode(), err, b)
 		}
 		// The next conversation has it, and Ctrl-D leaves.
 		s = onTerminalIn(t, dir, env, columns, "", `{"turns":[{"match":{"contains":"word two"},"text":"WORD"}]}`, "run", "claude")
 		at = s.Await(0, prompt)
-		s.Type(strings.Repeat("\x1b[A", 8) + "\r")
+		s.Type(strings.Repeat("\x1b[A", 9) + "\r")
 		at = s.Await(s.Await(at, "WORD"), prompt)
 		s.Type("\x04")
 		if code := s.Exit(); code != 0 {

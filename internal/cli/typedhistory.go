@@ -13,7 +13,7 @@ import (
 )
 
 // typedHistory has the messages that a person typed in conversations, in a file of JSON strings that only they can read. A message with
-// something that looks like a secret is remembered until the program ends and is not in the file. It is a term.History.
+// something that looks like a secret is remembered until the program ends and is not in the file.
 type typedHistory struct {
 	path string // empty: it is not kept
 	list []string
@@ -32,7 +32,7 @@ func openTypedHistory() *typedHistory {
 	for line := range bytes.Lines(text) {
 		var message string
 		if json.Unmarshal(line, &message) == nil && message != "" {
-			h.list = append(h.list, message)
+			h.list = append(h.list, Printable(message))
 		}
 	}
 	if len(h.list) > maxTyped*3/2 {
@@ -70,20 +70,3 @@ func (h *typedHistory) keep(message string) {
 	_, _ = f.Write(historyLine(message)) // one write, so that those of two programs do not mix
 	_ = f.Close()
 }
-
-// Add is called with each line; keep has the whole message.
-func (h *typedHistory) Add(string) {}
-
-// Len returns the number of messages.
-func (h *typedHistory) Len() int { return len(h.list) }
-
-// lineBreak is a line break of a message in one line.
-const lineBreak = " ⏎ "
-
-// At returns a message, the newest first, in one line.
-func (h *typedHistory) At(i int) string {
-	return strings.ReplaceAll(Printable(h.list[len(h.list)-1-i]), "\n", lineBreak)
-}
-
-// unfolded is a line with the line breaks of a message that came from the history.
-func unfolded(line string) string { return strings.ReplaceAll(line, lineBreak, "\n") }

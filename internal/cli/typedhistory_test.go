@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,14 +20,14 @@ func TestTypedHistory(t *testing.T) {
 	for _, message := range []string{"one", "one", " ", "two\nlines", "the key is a-value-of-the-environment"} {
 		h.keep(message)
 	}
-	if h.Len() != 3 || h.At(2) != "one" || unfolded(h.At(1)) != "two\nlines" {
+	if !slices.Equal(h.list, []string{"one", "two\nlines", "the key is a-value-of-the-environment"}) {
 		t.Errorf("%q", h.list)
 	}
 	file := filepath.Join(state, "conversation-history.jsonl")
 	if b, err := os.ReadFile(file); err != nil || string(b) != "\"one\"\n\"two\\nlines\"\n" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if h = openTypedHistory(); h.Len() != 2 || h.At(0) != "two"+lineBreak+"lines" {
+	if h = openTypedHistory(); !slices.Equal(h.list, []string{"one", "two\nlines"}) {
 		t.Errorf("%q", h.list)
 	}
 
@@ -38,8 +39,8 @@ func TestTypedHistory(t *testing.T) {
 	if err := os.WriteFile(file, many.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if h = openTypedHistory(); h.Len() != maxTyped || h.At(0) != fmt.Sprint("message ", maxTyped*3/2) {
-		t.Errorf("%d messages, the newest %q", h.Len(), h.At(0))
+	if h = openTypedHistory(); len(h.list) != maxTyped || h.list[maxTyped-1] != fmt.Sprint("message ", maxTyped*3/2) {
+		t.Errorf("%d messages, the newest %q", len(h.list), h.list[len(h.list)-1])
 	}
 	b, err := os.ReadFile(file)
 	if err != nil || bytes.Count(b, []byte{'\n'}) != maxTyped {
@@ -52,15 +53,12 @@ func TestCompleteWord(t *testing.T) {
 	t.Parallel()
 	words := []string{"/approve", "/abort", "/steer", "/sessions"}
 	for line, want := range map[string]string{"/ap": "/approve ", "/a": "/a", "/st": "/steer ", "/s": "/s", "/se": "/sessions ", "/x": "", "": "", "/steer le": "", "hello": ""} {
-		got, pos, ok := completeWord(words, line, len(line), '\t')
+		got, pos, ok := completeWord(words, line, len(line))
 		if got != want || ok != (want != "") || pos != len(want) {
 			t.Errorf("%q: %q %d %t", line, got, pos, ok)
 		}
 	}
-	if _, _, ok := completeWord(words, "/ap", 3, 'p'); ok {
-		t.Error("another key completes")
-	}
-	if got, _, _ := completeWord(words, "/ap now", 3, '\t'); !strings.HasPrefix(got, "/approve ") {
+	if got, _, _ := completeWord(words, "/ap now", 3); !strings.HasPrefix(got, "/approve ") {
 		t.Errorf("before other words: %q", got)
 	}
 }

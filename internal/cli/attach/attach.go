@@ -26,7 +26,8 @@ func New(app *cli.App) *cobra.Command {
 		Use: "attach RUN",
 		Long: `Follow a live run and send it messages: a line answers the pending question, or else is a message to the agent.
 
-/queue, /steer, /interrupt, /pause, /resume and /abort control the run. Ctrl-C detaches; the run continues.`,
+/queue, /steer, /interrupt, /pause, /resume and /abort control the run. Between turns a message is edited as in drawbar run -i. Ctrl-C
+detaches, /quit too; the run continues.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, leave := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -43,8 +44,9 @@ func New(app *cli.App) *cobra.Command {
 			}
 			var shown run.Shown
 			facts := &run.Facts{Agent: r.Agent, Dir: r.Cwd}
-			go talk(ctx, app, r.ControlPath(), &shown, facts) // reading from a terminal cannot be cancelled: it ends with the input or the process
-			err = logs.Print(ctx, app, string(r.ID), after, true, debug, live{&shown, facts, func(id execution.QuestionID) bool {
+			defer app.Converse(run.SlashCommands(), true)()
+			go talk(ctx, leave, app, r.ControlPath(), &shown, facts) // reading from a terminal cannot be cancelled: it ends with the input or the process
+			err = logs.Print(ctx, app, string(r.ID), after, true, debug, live{&shown, app, facts, func(id execution.QuestionID) bool {
 				status, err := control.Do(ctx, r.ControlPath(), control.Call{Verb: "status"})
 				return err == nil && slices.ContainsFunc(status.Pending, func(q control.PendingQuestion) bool { return q.ID == id })
 			}})
@@ -64,6 +66,7 @@ func New(app *cli.App) *cobra.Command {
 // live are the questions of a live run.
 type live struct {
 	*run.Shown
+	app   *cli.App
 	facts *run.Facts
 	waits func(execution.QuestionID) bool
 }
@@ -72,12 +75,23 @@ type live struct {
 func (l live) Waits(id execution.QuestionID) bool { return l.waits(id) }
 
 // Answered implements logs.Questions; it is called with every event.
-func (l live) Answered(b execution.Body) (next execution.Event, waiting int) {
-	l.facts.Add(b)
-	return l.Shown.Answered(b)
+func (l live) Answered(e execution.Event) (next execution.Event, waiting int) {
+	if e.Parent == "" {
+		l.facts.Add(e.Body)
+	}
+	switch e.Body.(type) {
+	case execution.TurnStart:
+		l.app.Unprompt()
+	case execution.TurnEnd:
+		if l.app.Edits() { // else what is above the line that is typed would begin with a prompt
+			l.facts.Idle(l.app)
+		}
+	}
+	return l.Shown.Answered(e.Body)
 }
 
-func talk(ctx context.Context, app *cli.App, path string, shown *run.Shown, facts *run.Facts) {
+// talk sends what a person types, until they leave.
+func talk(ctx context.Context, leave func(), app *cli.App, path string, shown *run.Shown, facts *run.Facts) {
 	do := func(c control.Call) (control.Reply, error) {
 		if c.Verb == "close-input" {
 			return control.Reply{}, nil // detaching does not end the conversation
@@ -87,22 +101,29 @@ func talk(ctx context.Context, app *cli.App, path string, shown *run.Shown, fact
 	for {
 		line, at, err := app.ReadLineAt(ctx)
 		if err != nil {
-			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
+			switch {
+			case ctx.Err() != nil:
+			case !errors.Is(err, io.EOF):
 				app.Warnf("%v", err)
+			case cli.IsTerminal(app.In):
+				leave()
 			}
 			return
 		}
 		again := func(id execution.QuestionID, reply cli.Reply) { shown.Again(app, id, reply, line) }
 		call, quit := run.Parse(line, do, shown.By(app, at), again, func(command string) { facts.Show(ctx, app, command) })
 		if quit {
+			leave()
 			return
 		}
 		if call.Verb == "" {
+			facts.Idle(app)
 			continue
 		}
 		working := facts.Working()
 		if _, err := do(call); err != nil && ctx.Err() == nil {
 			app.Notef("  %v", err)
+			facts.Idle(app)
 		} else if err == nil {
 			run.Acknowledge(app, call, working)
 		}

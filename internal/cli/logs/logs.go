@@ -32,9 +32,9 @@ record stops earlier, an error follows the last event: exit code 12 for a lost r
 
 // Questions are those of a run that a reader can answer; they are shown with their possible answers, one at a time.
 type Questions interface {
-	Waits(execution.QuestionID) bool                             // nobody has answered it
-	Add(execution.Event, *cli.Renderer) (now bool)               // whether to show it now
-	Answered(execution.Body) (next execution.Event, waiting int) // the next one to show, after an event
+	Waits(execution.QuestionID) bool                              // nobody has answered it
+	Add(execution.Event, *cli.Renderer) (now bool)                // whether to show it now
+	Answered(execution.Event) (next execution.Event, waiting int) // the next one to show, after an event
 }
 
 // Print writes the events of a run: as JSON lines with --json, otherwise like "drawbar run". questions are nil for a reader who cannot
@@ -78,7 +78,7 @@ func Print(ctx context.Context, app *cli.App, id string, after uint64, follow, d
 		if questions == nil {
 			continue
 		}
-		if next, waiting := questions.Answered(e.Body); waiting > 0 {
+		if next, waiting := questions.Answered(e); waiting > 0 {
 			render.Question(next, waiting)
 		}
 	}

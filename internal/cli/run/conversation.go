@@ -97,7 +97,8 @@ var slashes = []slash{
 	{"/help", "", "this list"}, {"/quit", "", "leave: no more messages"},
 }
 
-func slashCommands() (names []string) {
+// SlashCommands are what a person can type in a conversation besides messages.
+func SlashCommands() (names []string) {
 	for _, s := range slashes {
 		names = append(names, s.name)
 	}
@@ -146,13 +147,13 @@ func (c *conversation) listen(ctx context.Context, do func(control.Call) (contro
 			return
 		}
 		if call.Verb == "" {
-			c.facts.idle(c.app)
+			c.facts.Idle(c.app)
 			continue
 		}
 		working := c.facts.Working()
 		if _, err := do(call); err != nil {
 			c.app.Notef("  %v", err)
-			c.facts.idle(c.app)
+			c.facts.Idle(c.app)
 			continue
 		}
 		Acknowledge(c.app, call, working)

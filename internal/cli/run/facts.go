@@ -54,8 +54,8 @@ func (f *Facts) Working() bool {
 	return f.turn
 }
 
-// idle asks for the next message if no turn is running.
-func (f *Facts) idle(app *cli.App) {
+// Idle asks for the next message if no turn is running.
+func (f *Facts) Idle(app *cli.App) {
 	if !f.Working() && cli.IsTerminal(app.In) && !app.JSON {
 		app.Prompt()
 	}

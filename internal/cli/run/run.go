@@ -170,7 +170,7 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		o.interactive = true
 	}
 	if o.interactive {
-		defer app.Converse(slashCommands())()
+		defer app.Converse(SlashCommands(), false)()
 	}
 	takesCommand := entry.Capabilities().Agent.TakesCommand
 	prompt := o.flags.Split(cmd, takesCommand, args)
@@ -339,6 +339,7 @@ func execute(ctx context.Context, app *cli.App, client *drawbar.Client, req exec
 		}
 		if _, starts := e.Body.(execution.TurnStart); starts && e.Parent == "" {
 			keys.turns.Add(1)
+			app.Unprompt()
 		}
 		if e.Parent == "" {
 			talk.facts.Add(e.Body)
