@@ -57,6 +57,13 @@ const repositoryVariable = "DRAWBAR_REPOSITORY"
 
 // apply sets up dir, a work tree of the repository at top.
 func (s Setup) apply(ctx context.Context, top, dir string) error {
+	without, err := checkOutSubmodules(ctx, top, dir)
+	if err != nil {
+		return execution.Errorf(execution.CodeConfig, "check out submodules in %s: %w", dir, err)
+	}
+	if len(without) > 0 && s.Say != nil {
+		s.Say("without the submodule " + strings.Join(without, ", ") + ", whose commit is not in " + top)
+	}
 	if err := s.copy(ctx, top, dir); err != nil {
 		return execution.Errorf(execution.CodeConfig, "copy files that git ignores into %s: %w", dir, err).WithHint("correct worktrees.copy: drawbar config get worktrees")
 	}

@@ -180,6 +180,63 @@ func TestSubmoduleCommits(t *testing.T) {
 	}
 }
 
+// TestSubmodulesCheckedOut: a new worktree has the submodules that are checked out in the repository, and theirs, also at commits that no
+// remote has; one that is not checked out there stays empty, and so does one at a commit that is not there, which is said.
+func TestSubmodulesCheckedOut(t *testing.T) {
+	deep, lib, repo, ctx := repository(t), repository(t), repository(t), t.Context()
+	var said []string
+	m := Manager{Dir: filepath.Join(t.TempDir(), "worktrees"), Setup: Setup{Say: func(line string) { said = append(said, line) }}}
+	add := func(to, module, path string) {
+		run(t, to, "-c", "protocol.file.allow=always", "submodule", "add", "-q", module, path)
+		run(t, to, "commit", "-q", "-m", path)
+	}
+	add(lib, deep, "a dir/deep")
+	add(repo, lib, "lib")
+	add(repo, deep, "other")
+	run(t, repo, "submodule", "deinit", "-q", "other")
+	sub := filepath.Join(repo, "lib")
+	run(t, sub, "-c", "protocol.file.allow=always", "submodule", "update", "-q", "--init")
+	write(t, filepath.Join(sub, "local.txt"), "local\n")
+	run(t, sub, "add", "-A")
+	run(t, sub, "commit", "-q", "-m", "not pushed")
+	run(t, repo, "commit", "-q", "-am", "lib")
+	tree, where, release, err := m.Open(ctx, repo, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	for _, file := range []string{"lib/local.txt", "lib/a.txt", "lib/a dir/deep/a.txt"} {
+		if !exists(filepath.Join(where, filepath.FromSlash(file))) {
+			t.Errorf("%s is missing", file)
+		}
+	}
+	if exists(filepath.Join(where, "other", "a.txt")) || len(said) > 0 {
+		t.Errorf("other is checked out, or %q", said)
+	}
+	if got := run(t, filepath.Join(where, "lib"), "remote", "get-url", "origin"); got != lib {
+		t.Errorf("the remote is %s", got)
+	}
+	if s := stand(t, m, "one"); s.State != Clean || s.Submodules != nil {
+		t.Errorf("with nothing of its own: %+v", s)
+	}
+	if status := run(t, repo, "submodule", "status", "--recursive"); strings.Contains(status, "+") || strings.Contains(run(t, repo, "config", "--list", "--local"), where) {
+		t.Errorf("the repository has changed: %s", status)
+	}
+	if _, err := m.Remove(ctx, tree, OwnNothing); err != nil || exists(where) {
+		t.Errorf("removed: %v", err)
+	}
+
+	run(t, repo, "update-index", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",lib")
+	run(t, repo, "commit", "-q", "-m", "a commit from elsewhere")
+	if _, where, release, err = m.Open(ctx, repo, "two"); err != nil || !slices.Equal(said, []string{"without the submodule lib, whose commit is not in " + repo}) {
+		t.Fatalf("%q, %v", said, err)
+	}
+	release()
+	if exists(filepath.Join(where, "lib", "a.txt")) {
+		t.Error("lib is at some other commit")
+	}
+}
+
 // TestDetachedCommits: commits that an agent made beside its branch are not lost.
 func TestDetachedCommits(t *testing.T) {
 	repo, m := repository(t), Manager{Dir: filepath.Join(t.TempDir(), "worktrees")}
