@@ -81,7 +81,7 @@ func argsError(cmd *cobra.Command, args []string, err error) *execution.Error {
 	var required, all []string
 	words := strings.Fields(cmd.Use)
 	for _, w := range words[min(1, len(words)):] {
-		if strings.HasPrefix(w, "-") {
+		if strings.HasPrefix(strings.TrimLeft(w, "{[("), "-") {
 			break // flags
 		}
 		if !strings.HasPrefix(w, "[") {
@@ -103,7 +103,12 @@ func argsError(cmd *cobra.Command, args []string, err error) *execution.Error {
 		}
 		return e
 	case len(args) < len(required):
-		return Usage("%s: %s is missing", cmd.CommandPath(), strings.Join(required[len(args):], " and "))
+		missing := required[len(args):]
+		is := "is"
+		if len(missing) > 1 {
+			is = "are"
+		}
+		return Usage("%s: %s %s missing", cmd.CommandPath(), strings.Join(missing, " and "), is)
 	case len(args) > len(all):
 		return Usage("%s: the argument %q is not expected", cmd.CommandPath(), args[len(all)])
 	}

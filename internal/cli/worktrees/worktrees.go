@@ -20,8 +20,9 @@ func New(app *cli.App) *cobra.Command {
 Drawbar's state directory. drawbar adopt RUN brings what was done in one into the repository, also what is not committed; git diff
 HEAD...drawbar/NAME shows its commits.
 
-A new worktree has the files of the commit, and of the submodules that are checked out in the repository. For more, set worktrees.copy to what git ignores and it shall have a copy of, as patterns from the
-top of the repository, and worktrees.setup to a command that runs in it first, with DRAWBAR_REPOSITORY as the directory of the repository:
+A new worktree has the files of the commit, and of the submodules that are checked out in the repository. For more, set worktrees.copy to
+what git ignores and it shall have a copy of, as patterns from the top of the repository, and worktrees.setup to a command that runs in it
+first, with DRAWBAR_REPOSITORY as the directory of the repository:
 
   drawbar config set worktrees.copy '[".env", "node_modules"]'
   drawbar config set worktrees.setup 'npm ci'
