@@ -129,20 +129,25 @@ func TestCostsOfBrokenRuns(t *testing.T) {
 		was := map[string]string{}
 		name := func(o outcome, what string) { was[o.result.SessionID] = what }
 		name(signalled(syscall.SIGINT)(l), "interrupted")
-		if k.inside { // it cannot be killed alone
+		switch {
+		case k.revives != "": // what it would use then is no run's
+			defect(t, k.revives)
+		case k.inside: // it cannot be killed alone
 			name(signalled(syscall.SIGINT)(l), "interrupted")
-		} else {
+		default:
 			name(agentKilled(l), "killed")
 		}
-		lost := l.start("--approve", "yolo", "go")
-		begun := await[execution.SessionStart](lost)
-		was[begun.SessionID] = "lost"
-		lost.toolRuns()
-		if err := lost.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
+		if k.revives == "" {
+			lost := l.start("--approve", "yolo", "go")
+			begun := await[execution.SessionStart](lost)
+			was[begun.SessionID] = "lost"
+			lost.toolRuns()
+			if err := lost.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = lost.cmd.Wait() // killed
+			l.noSurvivors()
 		}
-		_ = lost.cmd.Wait() // killed
-		l.noSurvivors()
 		name(l.run("--approve", "yolo", "--timeout", max(12*time.Second, k.slowStart).String(), "--grace", "2s", "go"), "timed out")
 		s := l.startWith(true, "-i", "one")
 		for i, line := range []string{"two\n", "three\n", ""} {

@@ -53,7 +53,7 @@ func agentKilled(l *lab) outcome {
 		var pid int
 		_, cmdline, _ := strings.Cut(p, " ")
 		if n, _ := fmt.Sscanf(p, "%d", &pid); n == 1 && !strings.HasPrefix(cmdline, binary) &&
-			(strings.Contains(cmdline, "node_modules") || strings.TrimSpace(cmdline) == l.kit.name) { // pi calls itself pi
+			(strings.Contains(cmdline, "node_modules") || strings.HasPrefix(cmdline, l.kit.name)) { // pi calls itself pi
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone with its parent
 		}
 	}

@@ -49,12 +49,13 @@ type kit struct {
 	mixes         string // evidence that of an answer that is asked for again only a part shows
 	unsaid        string // evidence that the agent may say nothing about a command that its sandbox stopped
 	abandons      string // evidence that a denied permission ends the turn
+	revives       string // evidence that its next start goes on with a turn that was killed
 	inside        bool   // it is a part of Drawbar: no process of its own can be paused or killed
 	drives        string // the agent that it is a bridge to, and that a command is inside of
 	asked         string // the model that requests name when model is asked for; empty: model
 
-	slow    bool     // each of its starts takes so long that it runs what every agent runs only when DRAWBAR_E2E_FULL is set
-	without []string // what every agent runs, and it does not
+	slow   bool                    // each of its starts takes so long that it runs what every agent runs only when DRAWBAR_E2E_FULL is set
+	shares func(*lab) (end func()) // starts what two runs at once need in one home
 }
 
 const unsaidByCodex = "codex may say nothing about a command that its sandbox stopped: it tells its model, and only the tokens of that call show"

@@ -38,6 +38,10 @@ func TestTwoInOneHome(t *testing.T) {
 			return fmt.Sprintf(`{"match":{"contains":%q},"tools":[%s]}`, message, k.shell("until test -e "+file+"; do sleep 0.1; done; echo x"))
 		}
 		l = relab(t, l, `{"turns":[`+until("the first", "one")+`,`+until("the second", "two")+`,{"text":"done","repeat":true}]}`)
+		end := func() {}
+		if k.shares != nil {
+			end = k.shares(l)
+		}
 		var runs []*started
 		for _, message := range []string{"the first", "the second"} {
 			s := l.start("--approve", "yolo", message)
@@ -52,6 +56,7 @@ func TestTwoInOneHome(t *testing.T) {
 				t.Errorf("run %d: %s %+v", i, o.result.Status, o.result.Error)
 			}
 		}
+		end()
 		l.noSurvivors()
 	})
 }

@@ -74,6 +74,7 @@ func row() acpagent.Agent {
 			"it states no tokens and no prices over ACP: those of a run are read from its database at the end",
 			"it shows no thoughts; of an answer whose connection was cut and that it asked for again, only what is longer than the first part is shown",
 			"its sessions are read of its agent main",
+			"a turn that was killed with its gateway goes on when the next gateway starts, which the run that starts it says",
 		},
 		Limits: func(c *execution.Capabilities) {
 			c.Agent.TokensUnstated, c.Agent.SessionPersistence, c.Agent.ParallelExecution, c.Agent.ThinkingStreaming = true, "sqlite", false, false

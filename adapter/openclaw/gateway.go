@@ -96,12 +96,18 @@ func servers(list []execution.MCPServer) map[string]server {
 }
 
 var reportShape jsonscan.Shape[struct {
-	_             jsonscan.Camel
-	Failed, Model jsonscan.Value
+	_                     jsonscan.Camel
+	Failed, Model, Notice jsonscan.Value
 }]
 
-// keyless is what OpenClaw says if nothing that it knows logs in to the provider of the model.
-var keyless = cliagent.Phrases{{Code: execution.CodeAuth, Parts: []string{"no route-compatible authentication source"}}}
+// failures are OpenClaw's words for failures of a model API, whose own words it leaves out.
+var failures = cliagent.Phrases{
+	{Code: execution.CodeAuth, Parts: []string{"no route-compatible authentication source", "(authentication ", "provider session expired"}},
+	{Code: execution.CodeContextExceeded, Parts: []string{"context overflow", "context limit exceeded"}},
+	{Code: execution.CodeRateLimited, Parts: []string{"(rate limited", "provider billing issue"}},
+	{Code: execution.CodeModelNotFound, Parts: []string{"(model not found"}},
+	{Code: execution.CodeInvalidRequest, Parts: []string{"rejected the request schema", "llm request rejected", "request format rejected"}},
+}
 
 // reportOf reads a line of starter: the bridge names no model, and reports a turn that failed as one that ended without a word.
 func reportOf(line []byte) (r acpagent.Report, ok bool) {
@@ -109,11 +115,11 @@ func reportOf(line []byte) (r acpagent.Report, ok bool) {
 	if !ok {
 		return r, false
 	}
-	r.Model, r.Message = f.Model.Str(), f.Failed.Str()
+	r.Model, r.Message, r.Notice = f.Model.Str(), f.Failed.Str(), f.Notice.Str()
 	if r.Message != "" {
-		r.Failed = cmp.Or(keyless.Code(strings.ToLower(r.Message)), acpagent.CodeOfText(r.Message), execution.CodeProvider)
+		r.Failed = cmp.Or(failures.Code(strings.ToLower(r.Message)), acpagent.CodeOfText(r.Message), execution.CodeProvider)
 	}
-	return r, r.Message != "" || r.Model != ""
+	return r, r != (acpagent.Report{})
 }
 
 // classify returns the code of what starter refuses.

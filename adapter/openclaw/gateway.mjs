@@ -12,6 +12,7 @@ import { isMainThread } from "node:worker_threads";
 const own = "drawbar-openclaw.json"; // the settings of a run's gateway
 const env = process.env;
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
+const say = (fields) => writeSync(2, "drawbar:" + JSON.stringify(fields) + "\n");
 const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 // The codes of what is refused.
@@ -40,6 +41,16 @@ function json5(path) {
   }
 }
 
+// runs reports whether a process runs. One that was killed stays for a moment, as a zombie; where there is no /proc, it runs until then.
+function runs(pid) {
+  try {
+    process.kill(pid, 0);
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch (e) {
+    return e.code === "EPERM" || (e.code === "ENOENT" && process.platform !== "linux");
+  }
+}
+
 // running returns the lock of the gateway that owns the state, if one runs.
 function running(state) {
   const locks = join(state, "tmp");
@@ -47,11 +58,8 @@ function running(state) {
     const file = join(locks, dir, "gateway.state.lock");
     try {
       const lock = JSON.parse(readFileSync(file, "utf8"));
-      process.kill(lock.pid, 0);
-      return { ...lock, file };
-    } catch (e) {
-      if (e.code === "EPERM") return { file };
-    }
+      if (runs(lock.pid)) return { ...lock, file };
+    } catch {} // it has just ended
   }
 }
 
@@ -102,14 +110,20 @@ async function start(plan, state, config) {
   delete env.OPENCLAW_GATEWAY_TOKEN;
   delete env.OPENCLAW_GATEWAY_PASSWORD;
   let last = "";
+  let started = false;
   let ended = false;
   const gateway = spawn(process.execPath, [process.argv[1], "gateway", "run"], { stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
+  let revives = false;
   for (const stream of [gateway.stdout, gateway.stderr])
     stream.on("data", (text) => {
       last = (last + text).slice(-4000);
-      process.stderr.write(text);
+      if (!revives && (revives = /marked \d+ startup-orphaned main session/.test(last)))
+        say({ notice: "goes on with a turn of another session that was killed, as each of its gateways does: what that does and uses is not of this run" });
     });
-  gateway.on("error", (e) => ((last = e.message), (ended = true))).on("close", () => (ended = true));
+  gateway.on("error", (e) => ((last = e.message), (ended = true))).on("close", () => {
+    if (!ended && started) process.stderr.write(last); // else nobody needs what it tells while it works
+    ended = true;
+  });
   process.on("exit", () => {
     const lock = running(state);
     gateway.kill();
@@ -122,6 +136,7 @@ async function start(plan, state, config) {
     }
     await new Promise((done) => setTimeout(done, 100));
   }
+  started = true;
   gateway.unref();
   gateway.stdout.unref();
   gateway.stderr.unref();
@@ -130,7 +145,6 @@ async function start(plan, state, config) {
 // watch states why a turn failed, and the model of the session: the gateway says both to the bridge.
 function watch() {
   const parse = JSON.parse;
-  const say = (fields) => writeSync(2, "drawbar:" + JSON.stringify(fields) + "\n");
   let failed; // the run whose failure was stated; it is said again with more words
   let session; // the key of the run's own
   let model;

@@ -126,6 +126,13 @@ func TestReports(t *testing.T) {
 	for line, want := range map[string]execution.ErrorCode{
 		`drawbar:{"failed":"script/m request failed (authentication failed, HTTP 401). Re-authenticate the provider and try again."}`: execution.CodeAuth,
 		`drawbar:{"failed":"No route-compatible authentication source is configured for openai."}`:                                    execution.CodeAuth,
+		`drawbar:{"failed":"LLM request failed: provider rejected the request schema or tool payload."}`:                              execution.CodeInvalidRequest,
+		`drawbar:{"failed":"LLM request rejected: configured maxTokens is 9000, above the provider maximum of 4096."}`:                execution.CodeInvalidRequest,
+		`drawbar:{"failed":"Context overflow: this conversation is too large for the model. Try /compact."}`:                          execution.CodeContextExceeded,
+		`drawbar:{"failed":"script/m request failed (rate limited). This is usually temporary - try again shortly."}`:                 execution.CodeRateLimited,
+		`drawbar:{"failed":"script/m request failed (provider billing issue). Check script billing and try again."}`:                  execution.CodeRateLimited,
+		`drawbar:{"failed":"script/m request failed (model not found)."}`:                                                             execution.CodeModelNotFound,
+		`drawbar:{"failed":"script/m request failed (provider overloaded, HTTP 529). This is usually temporary."}`:                    execution.CodeProvider,
 		`drawbar:{"failed":"the turn failed"}`: execution.CodeProvider, `drawbar:{}`: "", `drawbar:`: "", `{"failed":"x"}`: "", `[gateway] HTTP 401`: "",
 	} {
 		if r, ok := reportOf([]byte(line)); ok != (want != "") || ok && r.Failed != want {
@@ -133,6 +140,9 @@ func TestReports(t *testing.T) {
 		}
 	}
 	if r, ok := reportOf([]byte(`drawbar:{"model":"script/m"}`)); !ok || r != (acpagent.Report{Model: "script/m"}) {
+		t.Errorf("%+v %v", r, ok)
+	}
+	if r, ok := reportOf([]byte(`drawbar:{"notice":"goes on"}`)); !ok || r != (acpagent.Report{Notice: "goes on"}) {
 		t.Errorf("%+v %v", r, ok)
 	}
 	for code, want := range map[int64]execution.ErrorCode{-32090: execution.CodeCapability, -32091: execution.CodeSpawn, -32092: execution.CodeSessionNotFound, -32603: ""} {
