@@ -119,6 +119,56 @@ func TestPermissionEdit(t *testing.T) {
 	}
 }
 
+// e opens the editor, which has the terminal for itself, in a run, a conversation and from another terminal; what it made is what runs.
+func TestPermissionEditor(t *testing.T) {
+	t.Parallel()
+	editor := filepath.Join(t.TempDir(), "editor.sh")
+	if err := os.WriteFile(editor, []byte("#!/bin/sh\nprintf 'EDITOR> '; read -r line; echo \"$line\" > \"$1\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const script = `{"turns":[{"tools":[{"name":"shell","input":{"command":"touch asked.txt"}}]},{"text":"Done."},{"text":"More."}]}`
+	for _, where := range []string{"run", "conversation", "attach"} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			env := append(stage(t, dir), "EDITOR="+editor)
+			args := []string{"run", "harness/anthropic/model-x", "--run-id", "01JD0000000000000000000001", "write it"}
+			if where != "run" {
+				args = append(args, "-i")
+			}
+			s := onTerminalIn(t, dir, env, 100, "", script, args...)
+			s.Await(0, asks)
+			at, asked := 0, s
+			if where == "attach" {
+				asked = onTerminalIn(t, dir, env, 100, "", "", "attach", "01JD")
+				asked.Await(0, asks)
+			}
+			asked.Type("e\n")
+			at = asked.Await(at, "EDITOR> ")
+			asked.Type("\n") // an editor that made nothing of it
+			at = asked.Await(asked.Await(at, "what was edited is empty; nothing was answered"), asks)
+			asked.Type("e\n")
+			at = asked.Await(at, "EDITOR> ")
+			asked.Type("touch edited.txt\n")
+			asked.Await(asked.Await(at, "allowed: instead: touch edited.txt"), "Done.")
+			if where != "run" {
+				at = s.Await(s.Await(0, "Done."), prompt)
+				s.Type("more\r") // the lines are read again
+				s.Await(s.Await(at, "More."), prompt)
+				s.Type("\x04")
+			}
+			if code := s.Exit(); code != 0 {
+				t.Errorf("exit code %d:\n%q", code, s.Shown())
+			}
+			for name, want := range map[string]bool{"asked.txt": false, "edited.txt": true} {
+				if _, err := os.Stat(filepath.Join(s.cmd.Dir, name)); (err == nil) != want {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
 // A permission question shows what would be written; what is no answer asks again, v shows all of it, and a allows the next ones, too.
 func TestPermissionKeys(t *testing.T) {
 	t.Parallel()

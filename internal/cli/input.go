@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/muesli/cancelreader"
 )
 
 // lineReader reads lines in a goroutine, because reading from a terminal cannot be cancelled. The goroutine lives as long as the
@@ -20,8 +22,11 @@ type lineReader struct {
 	lines chan typed
 	err   error // set before lines is closed
 
-	mu    sync.Mutex
-	fresh time.Time // earlier lines are ignored
+	mu     sync.Mutex
+	fresh  time.Time                 // earlier lines are ignored
+	source cancelreader.CancelReader // of a terminal that can be lent; nil before the first read
+	away   chan struct{}             // the goroutine has stopped reading
+	back   chan struct{}             // it may go on
 }
 
 type typed struct {
@@ -41,8 +46,15 @@ func (a *App) pump() error {
 		line = line[:0]
 	}
 	buf := make([]byte, 4096)
+	in := a.source()
 	for {
-		n, err := a.In.Read(buf)
+		n, err := in.Read(buf)
+		if errors.Is(err, cancelreader.ErrCanceled) {
+			a.stdin.away <- struct{}{}
+			<-a.stdin.back
+			in = a.source()
+			continue
+		}
 		for rest := buf[:n]; len(rest) > 0; {
 			if e := a.editor.Load(); e.editing() { // line is what was typed between two edits
 				rest, line = e.feed(slices.Concat(line, rest)), line[:0]
@@ -68,6 +80,47 @@ func (a *App) pump() error {
 	}
 }
 
+// source is what the goroutine reads: a terminal in a way that can be stopped, where there is one.
+func (a *App) source() io.Reader {
+	f, ok := fileOf(a.In)
+	if !ok || !IsTerminal(f) {
+		return a.In
+	}
+	source, err := stoppable(f)
+	if err != nil {
+		return a.In
+	}
+	a.stdin.mu.Lock()
+	defer a.stdin.mu.Unlock()
+	if a.stdin.source != nil {
+		_ = a.stdin.source.Close() // the terminal stays open
+	}
+	a.stdin.source = source
+	return source
+}
+
+// lend stops reading the terminal, so that another program can read it, until back is called. What was typed ahead is lost. Where reading
+// cannot be stopped, ok is false.
+func (a *App) lend() (back func(), ok bool) {
+	r := &a.stdin
+	r.mu.Lock()
+	source, reads := r.source, r.lines != nil
+	r.mu.Unlock()
+	if !reads {
+		return func() {}, true
+	}
+	if source == nil || !source.Cancel() {
+		return nil, false
+	}
+	for {
+		select {
+		case <-r.lines:
+		case <-r.away:
+			return func() { r.back <- struct{}{} }, true
+		}
+	}
+}
+
 // ReadLine waits for a line of standard input. A line that arrives after ctx is done is returned by the next call.
 func (a *App) ReadLine(ctx context.Context) (string, error) {
 	line, _, err := a.ReadLineAt(ctx)
@@ -78,7 +131,9 @@ func (a *App) ReadLine(ctx context.Context) (string, error) {
 func (a *App) ReadLineAt(ctx context.Context) (string, time.Time, error) {
 	r := &a.stdin
 	r.start.Do(func() {
-		r.lines = make(chan typed)
+		r.mu.Lock()
+		r.lines, r.away, r.back = make(chan typed), make(chan struct{}), make(chan struct{})
+		r.mu.Unlock()
 		go func() {
 			r.err = a.pump()
 			close(r.lines)

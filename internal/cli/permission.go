@@ -197,7 +197,7 @@ const (
 	ReplyDecision              // the decision is made
 	ReplyView                  // show the whole change
 	ReplyHelp                  // explain the keys
-	ReplyEdit                  // say how to allow another command or text
+	ReplyEdit                  // another command or text, in their editor
 )
 
 // Decide reads a reply to a permission question: y, a, n, n with a reason, e with a command, v or ?. always is the rule that a stands
@@ -244,8 +244,9 @@ func (p Permission) help() string {
 	b.WriteString("  n          deny it\n  n REASON   deny it and tell the agent why\n")
 	if _, ok := p.Question.WithCommand(""); ok {
 		b.WriteString("  e COMMAND  allow this command instead\n")
-	} else if _, ok := p.Question.Text(); ok {
-		b.WriteString("  e          say how to change the text\n")
+	}
+	if _, ok := p.Question.Text(); ok {
+		b.WriteString("  e          change it in your editor: $VISUAL, else $EDITOR\n")
 	}
 	b.WriteString("  v          show the whole change\n")
 	return b.String()

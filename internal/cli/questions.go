@@ -74,11 +74,18 @@ func (q *Questions) Approve(ctx context.Context, b execution.ApprovalRequired) e
 				return err
 			}
 			d, reply := Decide(line, p.Always(), b.WithCommand)
+			text = g.render.Again(p, reply, line)
+			if reply == ReplyEdit && q.app.HasEditor() {
+				if d.Input, err = q.app.EditCall(ctx, string(p.Run), b); err == nil {
+					d.Approve, reply = true, ReplyDecision
+				} else {
+					text = "  " + err.Error() + "\n" + p.keys(false)
+				}
+			}
 			if reply == ReplyDecision {
 				decision = d
 				return nil
 			}
-			text = g.render.Again(p, reply, line)
 		}
 	})
 	if err != nil {

@@ -5,9 +5,7 @@ package answer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,7 +40,9 @@ questions, the one that --question names is answered. drawbar deny refuses, draw
 			c := choice{id: question, approval: true, always: always}
 			switch {
 			case edit:
-				c.change = func(q control.PendingQuestion) (json.RawMessage, error) { return Edit(cmd.Context(), app, args[0], q) }
+				c.change = func(q control.PendingQuestion) (json.RawMessage, error) {
+					return app.EditCall(cmd.Context(), args[0], q.Call())
+				}
 			case cmd.Flags().Changed("command"):
 				if strings.TrimSpace(command) == "" {
 					return cli.Usage("--command is empty").WithHint("drawbar deny %s", args[0])
@@ -188,35 +188,6 @@ func answer(ctx context.Context, app *cli.App, id string, c choice, d execution.
 			app.Printf("from now on in this run: %s\n", d.Always)
 		}
 	})
-}
-
-// Edit returns the input of the call that a run asks about, with what a person makes of its command or its text in their editor.
-func Edit(ctx context.Context, app *cli.App, run string, q control.PendingQuestion) (json.RawMessage, error) {
-	call := q.Call()
-	text, ok := call.Text()
-	if !ok {
-		return nil, execution.Errorf(execution.CodeValidation, "%s cannot be changed: the agent runs it as it is", q.String()).WithHint("approve it as it is, or deny it with --reason")
-	}
-	file, err := app.Edit(ctx, cli.Editing{What: "--edit", Typed: "drawbar approve " + run + " --edit", Instead: "drawbar approve " + run, Pattern: "drawbar-approve-*", Text: text})
-	if err != nil {
-		return nil, err
-	}
-	b, err := os.ReadFile(file) //nolint:gosec // Edit made it
-	if err = errors.Join(err, os.Remove(file)); err != nil {
-		return nil, execution.Errorf(execution.CodeConfig, "read what was edited: %w", err)
-	}
-	changed := string(b)
-	if q.Command != "" && !strings.HasSuffix(text, "\n") { // editors end a text with a line break
-		changed = strings.TrimRight(changed, "\n")
-	}
-	if strings.TrimSpace(changed) == "" {
-		return nil, cli.Usage("what was edited is empty; nothing was answered").WithHint("drawbar deny %s", run)
-	}
-	input, ok := call.WithText(changed)
-	if !ok {
-		return nil, execution.Errorf(execution.CodeValidation, "%s cannot be changed", q.String())
-	}
-	return input, nil
 }
 
 // find asks a run for the chosen question.

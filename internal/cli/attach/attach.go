@@ -110,7 +110,7 @@ func talk(ctx context.Context, leave func(), app *cli.App, path string, shown *r
 			}
 			return
 		}
-		again := func(id execution.QuestionID, reply cli.Reply) { shown.Again(app, id, reply, line) }
+		again := func(id execution.QuestionID, reply cli.Reply) { shown.Again(ctx, app, do, id, reply, line) }
 		call, quit := run.Parse(line, do, shown.By(app, at), again, func(command string) { facts.Show(ctx, app, command) })
 		if quit {
 			leave()

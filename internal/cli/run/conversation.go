@@ -116,8 +116,9 @@ func slashHelp() string {
 	return b.String()
 }
 
-// Again writes what a person reads after a reply that decides nothing, or the help of the conversation for no question.
-func (s *Shown) Again(app *cli.App, id execution.QuestionID, reply cli.Reply, line string) {
+// Again goes on after a reply that does not decide: what a person reads then, or their editor, whose text they allow. For no question it is
+// the help of the conversation.
+func (s *Shown) Again(ctx context.Context, app *cli.App, do func(control.Call) (control.Reply, error), id execution.QuestionID, reply cli.Reply, line string) {
 	if id == "" {
 		app.Notef("%s", slashHelp())
 		return
@@ -127,6 +128,16 @@ func (s *Shown) Again(app *cli.App, id execution.QuestionID, reply cli.Reply, li
 	if !ok || q.render == nil {
 		app.Notef("%q is not an answer: y, a, n, or n with a reason", cli.OneLine(line, 40))
 		return
+	}
+	if reply == cli.ReplyEdit && app.HasEditor() {
+		input, err := app.EditCall(ctx, string(q.event.RunID), b)
+		if err == nil {
+			_, err = do(control.Call{Verb: "answer", Question: id, Decision: &execution.Decision{Approve: true, Input: input}})
+		}
+		if err == nil {
+			return
+		}
+		app.Notef("  %v", err)
 	}
 	_, _ = io.WriteString(app.Err, q.render.Again(cli.Permission{Question: b, Dir: q.render.Dir, Run: q.event.RunID}, reply, line)) // nowhere to report an error
 }
@@ -141,7 +152,7 @@ func (c *conversation) listen(ctx context.Context, do func(control.Call) (contro
 			}
 			return
 		}
-		again := func(id execution.QuestionID, reply cli.Reply) { c.shown.Again(c.app, id, reply, line) }
+		again := func(id execution.QuestionID, reply cli.Reply) { c.shown.Again(ctx, c.app, do, id, reply, line) }
 		call, quit := Parse(line, do, c.shown.By(c.app, at), again, func(command string) { c.facts.Show(ctx, c.app, command) })
 		if quit {
 			return

@@ -9,7 +9,6 @@ import (
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/cli"
-	"github.com/drawbar/drawbar/internal/cli/answer"
 	"github.com/drawbar/drawbar/internal/control"
 )
 
@@ -26,7 +25,7 @@ func (s *screen) inEditor(r row, id execution.QuestionID) tea.Cmd {
 			return errors.New("the question does not wait any more")
 		}
 		d := execution.Decision{Approve: true}
-		if d.Input, err = answer.Edit(s.ctx, s.app, string(r.run.ID), status.Pending[i]); err == nil {
+		if d.Input, err = s.app.EditCall(s.ctx, string(r.run.ID), status.Pending[i].Call()); err == nil {
 			_, err = s.do(s.ctx, r.run.ControlPath(), control.Call{Verb: "answer", Question: id, Decision: &d})
 		}
 		made = "approved as you changed it: " + cli.OneLine(status.Pending[i].String(), 60)
