@@ -149,8 +149,8 @@ func TestPermissionEditor(t *testing.T) {
 			at = asked.Await(asked.Await(at, "what was edited is empty; nothing was answered"), asks)
 			asked.Type("e\n")
 			at = asked.Await(at, "EDITOR> ")
-			asked.Type("touch edited.txt\n")
-			asked.Await(asked.Await(at, "allowed: instead: touch edited.txt"), "Done.")
+			asked.Type("touch edited.txt; echo made it\n")
+			asked.Await(asked.Await(asked.Await(at, "allowed: instead: touch edited.txt; echo made it"), "│ made it"), "Done.")
 			if where != "run" {
 				at = s.Await(s.Await(0, "Done."), prompt)
 				s.Type("more\r") // the lines are read again

@@ -139,7 +139,7 @@ func (r *Renderer) changed(id, mark, path, diff, indent string) {
 
 // printed keeps the end of a command's output.
 func (r *Renderer) printed(id, text string) {
-	if c := r.tools.find(id); c != nil && !c.begun {
+	if c := r.tools.find(id); c != nil && (!c.begun || WidthOf(r.err) > 0) {
 		if c.output += text; len(c.output) > outputBytes {
 			c.output = strings.ToValidUTF8(c.output[len(c.output)-outputBytes:], "")
 		}
@@ -149,6 +149,9 @@ func (r *Renderer) printed(id, text string) {
 // exited records the exit code of a command.
 func (r *Renderer) exited(id string, code int, indent string) {
 	c := r.tools.find(id)
+	if c != nil && c.begun {
+		r.tail(c)
+	}
 	switch {
 	case code == 0:
 	case c != nil && !c.begun:
@@ -206,6 +209,11 @@ func (r *Renderer) line(c *toolCall) {
 			r.note("%s%s", c.indent, r.paint(Green, "  "+f.mark+" "+f.path))
 		}
 	}
+	r.tail(c)
+}
+
+// tail writes the end of a command's output.
+func (r *Renderer) tail(c *toolCall) {
 	lines := diffLines(strings.TrimSpace(Printable(c.output)))
 	for _, l := range lines[max(0, len(lines)-outputLines):] {
 		r.note("%s%s", c.indent, r.paint(Dim, "  │ "+r.fit(OneLine(l, 200), Columns(c.indent)+4)))
