@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -92,6 +93,23 @@ func TestDraftRows(t *testing.T) {
 		rows, row, column := d.rows(10)
 		if got := strings.Join(rows, "|"); got != tt.want || row != tt.row || column != tt.column {
 			t.Errorf("%q: %q %d %d, want %q %d %d", tt.text, got, row, column, tt.want, tt.row, tt.column)
+		}
+	}
+}
+
+// TestDrawnCursor: the cursor is where the next character goes, also before the first one of a row that goes on.
+func TestDrawnCursor(t *testing.T) {
+	t.Parallel()
+	none, err := os.Open(os.DevNull) // no terminal: 80 columns
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = none.Close() }()
+	text := strings.Repeat("a", 77) + "bc"
+	for cursor, want := range map[int]string{1: "bc\x1b[1A\r\x1b[3C", 77: "bc\r", 78: "bc\r\x1b[1C", 79: "bc"} {
+		e := &lineEditor{screen: none, draft: draft{text: text, cursor: cursor}}
+		if got := e.draw(); !strings.HasSuffix(got, want) || cursor == 79 && strings.HasSuffix(got, "C") {
+			t.Errorf("cursor %d: %q, want ...%q", cursor, got, want)
 		}
 	}
 }

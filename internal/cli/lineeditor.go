@@ -182,7 +182,10 @@ func (e *lineEditor) draw() string {
 		fmt.Fprintf(&b, "\x1b[%dA", last-row)
 	}
 	if row < last || col < ansi.StringWidth(rows[last]) {
-		fmt.Fprintf(&b, "\r\x1b[%dC", col) // a column is behind a prompt, or behind a character of a row
+		b.WriteString("\r")
+		if col > 0 { // a terminal takes 0 for 1
+			fmt.Fprintf(&b, "\x1b[%dC", col)
+		}
 	}
 	e.drawn, e.row, e.col = rows, row, col
 	return b.String()
