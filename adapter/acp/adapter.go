@@ -38,7 +38,11 @@ func unnamed() acpagent.Agent {
 		},
 		Notes:  []string{"an agent may need its model as an argument, behind --"},
 		Limits: func(c *execution.Capabilities) { c.Agent.TakesCommand = true },
-		Quirks: func(s *acpagent.Spec) { s.Spawn, s.ToolName = spawn, toolName },
+		Quirks: func(s *acpagent.Spec) {
+			s.Spawn, s.ToolName = spawn, toolName
+			// Claude's and Qwen's names: in "auto" a model decides in the place of the person, in "default" the agent asks.
+			s.Instead = map[string]string{"auto": "default"}
+		},
 	}
 }
 

@@ -20,7 +20,6 @@ func claudeBridge() acpagent.Agent {
 		Login: acpagent.Login{Provider: "Anthropic", Command: "claude /login", Files: []string{".claude/.credentials.json"}, Variables: []adapter.AuthVariable{
 			key("ANTHROPIC_API_KEY", "API key of the Claude API"), key("CLAUDE_CODE_OAUTH_TOKEN", "token of a Claude subscription")}},
 		Notes: []string{"it tries a request that the model API refuses, a wrong key too, again and again without a sign of it: give the run a --timeout",
-			"since 0.101.0 it begins in a mode in which a model decides instead of you; drawbar run claude-agent-acp asks you, drawbar run acp -- claude-agent-acp does not",
 			"the agent claude has more: its adapter drives Claude Code itself"},
 		Quirks: func(s *acpagent.Spec) {
 			// Stated always, as for Claude Code itself: since 0.101.0 its default is that a model decides in the place of the person.

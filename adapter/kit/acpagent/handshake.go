@@ -170,7 +170,11 @@ func (p *parser) plan() *execution.Error {
 	if option := session.option("model"); p.spec.UsableModels && option != nil && len(option.values) == 0 {
 		return p.errorf(execution.CodeAuth, "%s offers no model: none of its providers has a login", p.spec.Name).WithHint("%s", loginHint(p.spec, p.agent))
 	}
-	if want := p.spec.Modes[cmp.Or(run.ApprovalMode, execution.ApprovalPrompt)]; want != "" {
+	want := p.spec.Modes[cmp.Or(run.ApprovalMode, execution.ApprovalPrompt)]
+	if instead := p.spec.Instead[session.mode]; want == "" && offers(session.modes, instead) {
+		want = instead
+	}
+	if want != "" {
 		set := func(id string) call { return call{method: methodSetMode, params: setModeParams(session.id, id)} }
 		if err := p.choose(setting{"mode", session.mode, session.modes, set, execution.CodeCapability, "approvalMode"}, want); err != nil {
 			return err

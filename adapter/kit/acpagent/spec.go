@@ -29,6 +29,8 @@ type Spec struct {
 	// ends with CAPABILITY_ERROR. An approval mode without one leaves the session unchanged: package agent answers
 	// the agent's questions by approval mode anyway.
 	Modes map[execution.ApprovalMode]string
+	// Instead are modes by the mode that replaces them where a session begins in one and the agent offers both.
+	Instead map[string]string
 	// ModelInArgs means that Spawn passes the model. Otherwise it is set in the session, and the agent must offer it.
 	ModelInArgs bool
 	// UsableModels means that the agent offers only models of providers with a login, so that none means no login.
