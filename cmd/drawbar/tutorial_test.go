@@ -137,7 +137,7 @@ func stage(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	env := []string{"HOME=" + filepath.Join(dir, "home"), "XDG_STATE_HOME=" + filepath.Join(dir, "state"), "NO_COLOR=1", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0",
-		"PATH=" + filepath.Join(dir, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + model.URL(),
+		"PATH=" + filepath.Join(dir, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + model.URL(), "OPENAI_BASE_URL=" + model.URL() + "/v1",
 		"ANTHROPIC_API_KEY=dummy-key-not-real", "DRAWBAR_DEMO_AGENT=1", actsAsDrawbar + "=1"}
 	if cache := goCache(); cache != "" {
 		env = append(env, "GOCACHE="+cache)
