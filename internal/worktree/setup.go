@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/submodule"
 )
 
 // Setup is what new worktrees and clean checkouts get besides the files of their commit. The zero value is nothing.
@@ -57,7 +58,7 @@ const repositoryVariable = "DRAWBAR_REPOSITORY"
 
 // apply sets up dir, a work tree of the repository at top.
 func (s Setup) apply(ctx context.Context, top, dir string) error {
-	without, err := checkOutSubmodules(ctx, top, dir)
+	without, err := submodule.CheckOut(ctx, git, top, dir)
 	if err != nil {
 		return execution.Errorf(execution.CodeConfig, "check out submodules in %s: %w", dir, err)
 	}

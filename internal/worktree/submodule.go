@@ -2,12 +2,12 @@ package worktree
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/submodule"
 )
 
 // modules returns the directory of the repositories of submodules that were checked out in the worktree, empty if there are none. It is
@@ -43,73 +43,12 @@ func (t *Tree) modules(ctx context.Context) string {
 	return ""
 }
 
-// checkOutSubmodules checks out, in a work tree, the submodules that are checked out in the one it was made from, and theirs. Their objects
-// come from there: nothing is fetched from elsewhere. It returns the paths of those whose commit is not there, which stay empty.
-func checkOutSubmodules(ctx context.Context, from, to string) (without []string, err error) {
-	if !exists(filepath.Join(to, ".gitmodules")) {
-		return nil, nil
-	}
-	list, _ := git(ctx, to, "config", "--file", ".gitmodules", "-z", "--get-regexp", `^submodule\..*\.path$`) // a file without one has none
-	for entry := range strings.SplitSeq(list, "\x00") {
-		key, path, ok := strings.Cut(entry, "\n")
-		source := filepath.Join(from, filepath.FromSlash(path))
-		if !ok || !filepath.IsLocal(filepath.FromSlash(path)) || !exists(filepath.Join(source, ".git")) {
-			continue
-		}
-		objects, err := git(ctx, source, "rev-parse", "--absolute-git-dir")
-		if err != nil {
-			return nil, err
-		}
-		name := strings.TrimSuffix(key, ".path")
-		if _, err := git(ctx, to, "-c", "protocol.file.allow=always", "-c", name+".url="+objects, "-c", name+".update=checkout", "-c", "core.hooksPath="+os.DevNull,
-			"submodule", "update", "--quiet", "--init", "--checkout", "--", path); err != nil {
-			if ctx.Err() != nil {
-				return nil, err
-			}
-			without = append(without, path)
-			continue
-		}
-		into := filepath.Join(to, filepath.FromSlash(path))
-		// What the source knows of its remote is known here, so that no commit seems to be only here.
-		_, err = git(ctx, into, "fetch", "--quiet", objects, "+refs/remotes/*:refs/remotes/*", "+refs/tags/*:refs/tags/*", "+HEAD:refs/remotes/drawbar/base")
-		if remote, none := git(ctx, source, "remote", "get-url", "origin"); err == nil && none == nil {
-			_, err = git(ctx, into, "remote", "set-url", "origin", remote)
-		}
-		if err != nil {
-			return nil, err
-		}
-		below, err := checkOutSubmodules(ctx, source, into)
-		if err != nil {
-			return nil, err
-		}
-		for _, b := range below {
-			without = append(without, path+"/"+b)
-		}
-	}
-	return without, nil
-}
-
-// repositories returns the git directories below a directory of modules, those of submodules of submodules too.
-func repositories(modules string) (dirs []string) {
-	_ = filepath.WalkDir(modules, func(path string, d fs.DirEntry, err error) error { // git says what is wrong with one
-		switch {
-		case err != nil || !d.IsDir():
-		case d.Name() == "objects" || d.Name() == "refs" || d.Name() == "logs":
-			return fs.SkipDir
-		case exists(filepath.Join(path, "HEAD")) && exists(filepath.Join(path, "objects")):
-			dirs = append(dirs, path)
-		}
-		return nil
-	})
-	return dirs
-}
-
 // unpushed returns the names of the submodules below a directory of modules that have commits which none of their remotes has.
 func unpushed(ctx context.Context, modules string) (names []string) {
 	if modules == "" {
 		return nil
 	}
-	for _, dir := range repositories(modules) {
+	for _, dir := range submodule.Repositories(modules) {
 		count, err := git(ctx, dir, "--git-dir="+dir, "rev-list", "--count", "--all", "HEAD", "--not", "--remotes", "--tags")
 		if err != nil || count != "0" {
 			name, _ := filepath.Rel(modules, dir) // it is below
@@ -128,7 +67,7 @@ func keepModules(ctx context.Context, modules, into string) error {
 	if err != nil {
 		return execution.Errorf(execution.CodeConfig, "keep the commits of submodules: %w", err)
 	}
-	for _, dir := range repositories(into) {
+	for _, dir := range submodule.Repositories(into) {
 		_, _ = git(ctx, into, "config", "--file", filepath.Join(dir, "config"), "--unset", "core.worktree") // its commits are there without it
 	}
 	return nil

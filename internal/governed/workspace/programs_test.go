@@ -56,6 +56,8 @@ func TestNoProgramOfATurnRuns(t *testing.T) {
 		{"a gitlink that says it is a submodule", "", `git init -q sub; cd sub; echo s > s.txt; git add -A; git commit -qm s; cd ..; git add sub; printf '[submodule "sub"]\n path = sub\n url = x\n' > .gitmodules; cd sub; printf '*.txt filter=x\n' > .gitattributes; git config filter.x.clean "$RUN"; git config core.fsmonitor "$RUN"; echo t > s.txt`, ""},
 		{"a submodule of the project", `git init -q ../lib; cd ../lib; echo s > s.txt; git add -A; git commit -qm s; cd "$OLDPWD"; git -c protocol.file.allow=always submodule --quiet add ../lib sub; git commit -qm sub`,
 			`cd sub; printf '*.txt filter=x\n' > .gitattributes; git config filter.x.clean "$RUN"; git config core.fsmonitor "$RUN"; echo t > s.txt`, ""},
+		{"how a submodule is updated", `git init -q ../lib; cd ../lib; echo s > s.txt; git add -A; git commit -qm s; cd "$OLDPWD"; git -c protocol.file.allow=always submodule --quiet add ../lib sub; git commit -qm sub`,
+			`git config submodule.sub.update "!$RUN"; git -C sub config uploadpack.packObjectsHook "$RUN"; git -C sub config core.sshCommand "$RUN"; git config submodule.sub.url "ext::sh -c $RUN"; for h in post-checkout reference-transaction; do printf '#!/bin/sh\n%s\n' "$RUN" > .git/modules/sub/hooks/$h; chmod +x .git/modules/sub/hooks/$h; done`, "submodule.sub.u"},
 		{"another work tree", "", `mkdir ../else; git config core.worktree ../../else`, "git config core.worktree"},
 		{"a pointer to a clone", "", `git clone -q . ../clone; cd ../clone; git config filter.x.clean "$RUN"; cd "$OLDPWD"; mv .git ../stolen; echo "gitdir: $(cd ../clone; pwd -P)/.git" > .git; ` + attributes, "git keeps its history in"},
 	} {

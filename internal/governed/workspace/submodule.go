@@ -10,32 +10,35 @@ import (
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/base/lazy"
+	"github.com/drawbar/drawbar/internal/base/submodule"
 )
 
 // objectFile is a file of objects in a repository.
 var objectFile = lazy.Regexp(`^([0-9a-f]{2}/[0-9a-f]{38,62}|pack/pack-[0-9a-f]+\.(pack|idx|rev))$`)
+
+// checkOutSubmodules checks out, in a new worktree, the submodules that are checked out in the project. Those whose commit the project does not
+// have stay empty.
+func (w *Workspace) checkOutSubmodules(ctx context.Context, dir string) error {
+	_, err := submodule.CheckOut(ctx, func(ctx context.Context, dir string, args ...string) (string, error) {
+		out, err := w.git(ctx, command{dir: dir, args: args, env: []string{"GIT_ALLOW_PROTOCOL=file"}})
+		return strings.TrimSuffix(string(out), "\n"), err
+	}, w.top, dir)
+	return err
+}
 
 // keepSubmodules brings commits that were made in submodules of a turn's worktree into the project's repositories of these submodules,
 // below refs/drawbar/turns: git has them in its administrative folder of the worktree, which goes with it. No program of the turn runs,
 // and nothing but objects is taken over.
 func (w *Workspace) keepSubmodules(ctx context.Context, turn, admin string) error {
 	modules := filepath.Join(admin, "modules")
-	return filepath.WalkDir(modules, func(dir string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil || !d.IsDir():
-			return nil // there is none
-		case d.Name() == "objects" || d.Name() == "refs" || d.Name() == "logs":
-			return fs.SkipDir
-		case !exists(filepath.Join(dir, "HEAD")) || !exists(filepath.Join(dir, "objects")):
-			return nil
-		}
+	for _, dir := range submodule.Repositories(modules) {
 		at := func(dir string, args ...string) (string, error) {
 			out, err := w.git(ctx, command{args: args, env: []string{"GIT_DIR=" + dir, "GIT_WORK_TREE=" + dir}})
 			return strings.TrimSpace(string(out)), err
 		}
 		own, err := at(dir, "rev-list", "--count", "--all", "HEAD", "--not", "--remotes", "--tags")
 		if err != nil || own == "0" {
-			return nil // a repository without a commit
+			continue // a repository without a commit
 		}
 		name, _ := filepath.Rel(modules, dir) // it is below
 		into := filepath.Join(w.common, "modules", name)
@@ -60,8 +63,8 @@ func (w *Workspace) keepSubmodules(ctx context.Context, turn, admin string) erro
 				return err
 			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // copyObjects copies the objects that a repository lacks; the index of a pack comes after the pack.

@@ -80,6 +80,9 @@ func (w *Workspace) makeTree(ctx context.Context, turn, dir, commit string) erro
 	if _, err := w.git(ctx, command{args: []string{"worktree", "add", "--quiet", "--detach", dir, commit}}); err != nil {
 		return err
 	}
+	if err := w.checkOutSubmodules(ctx, dir); err != nil {
+		return err
+	}
 	admin, err := adminDir(dir)
 	if err != nil {
 		return err

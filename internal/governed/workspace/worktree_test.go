@@ -80,7 +80,12 @@ func TestSubmoduleOfATurn(t *testing.T) {
 	r.run("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.dir, "lib")
 	r.commit("with a submodule")
 	path := worktree(r, "turn_1")
-	r.runIn(path, nil, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+	if got, err := os.ReadFile(filepath.Join(path, "lib", "lib.txt")); string(got) != "l" {
+		t.Fatalf("the submodule is not checked out: %q %v", got, err)
+	}
+	if got := r.runIn(filepath.Join(path, "lib"), nil, "remote", "get-url", "origin"); strings.TrimSpace(got) != lib.dir {
+		t.Errorf("its remote is %q", got)
+	}
 	sub := filepath.Join(path, "lib")
 	writeFile(t, filepath.Join(sub, "new.txt"), "n")
 	r.runIn(sub, nil, "add", "-A")
@@ -97,7 +102,6 @@ func TestSubmoduleOfATurn(t *testing.T) {
 	}
 	// Without the submodule in the project, the worktree stays.
 	path = worktree(r, "turn_2")
-	r.runIn(path, nil, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
 	writeFile(t, filepath.Join(path, "lib", "new.txt"), "n")
 	r.runIn(filepath.Join(path, "lib"), nil, "add", "-A")
 	r.runIn(filepath.Join(path, "lib"), nil, "commit", "-q", "-m", "of the turn")
