@@ -137,7 +137,7 @@ var namedAgents = []acpAgent{
 	},
 	{
 		name:    "claude-agent-acp",
-		patient: "claude-agent-acp 0.100.0 tries a request with a wrong key again and again without a sign of it; the run's --timeout ends it",
+		patient: "claude-agent-acp 0.101.0 tries a request with a wrong key again and again without a sign of it; the run's --timeout ends it",
 		write: func(path string) string {
 			return fmt.Sprintf(`{"name":"Write","input":{"file_path":%s,"content":"A"}}`, q(path))
 		},

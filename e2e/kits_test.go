@@ -200,7 +200,7 @@ var kits = []kit{
 		},
 		mcp:     func(s, t, in string) string { return fmt.Sprintf(`{"name":"mcp__%s__%s","input":%s}`, s, t, in) },
 		overACP: true, lateUsage: true, silentRetries: true, slowStart: 12 * time.Second, drives: "claude", model: "haiku", asked: "claude-haiku-5-5",
-		lateCost: "claude-agent-acp 0.100.0 states the price of a session so far: that of a resumed session's first turn is unknown, the session's files have it",
+		lateCost: "claude-agent-acp 0.101.0 states the price of a session so far: that of a resumed session's first turn is unknown, the session's files have it",
 	},
 	{
 		name: "codex-acp",

@@ -15,7 +15,7 @@ import (
 func claudeBridge() acpagent.Agent {
 	return acpagent.Agent{
 		About: adapter.Descriptor{Name: "claude-agent-acp", Aliases: []string{"claude-acp"}, DisplayName: "Claude Agent, through claude-agent-acp", Command: "claude-agent-acp",
-			TestedVersions: []string{"0.100.0"}, Install: []adapter.InstallMethod{acpagent.NPM("@agentclientprotocol/claude-agent-acp", "0.100.0", "22.0.0")},
+			TestedVersions: []string{"0.100.0", "0.101.0"}, Install: []adapter.InstallMethod{acpagent.NPM("@agentclientprotocol/claude-agent-acp", "0.101.0", "22.0.0")},
 			Docs: "https://github.com/agentclientprotocol/claude-agent-acp", Keys: []string{"ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR"}},
 		Login: acpagent.Login{Provider: "Anthropic", Command: "claude /login", Files: []string{".claude/.credentials.json"}, Variables: []adapter.AuthVariable{
 			key("ANTHROPIC_API_KEY", "API key of the Claude API"), key("CLAUDE_CODE_OAUTH_TOKEN", "token of a Claude subscription")}},

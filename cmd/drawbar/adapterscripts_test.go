@@ -29,14 +29,14 @@ func TestAdapterScripts(t *testing.T) {
 	}
 	probes := languages(t)
 	for _, s := range []struct {
-		file, adapter string // what the project has: the script itself if empty
-		probe, plays  []string
+		name, file, adapter string // what the project has: the script itself if empty
+		probe, plays        []string
 	}{
-		{file: "ollama.sh", probe: []string{"sh", "-c", ":"}, plays: []string{"--plays", "simple,fail,hang"}},
-		{file: "writer.py", probe: probes["python"].probe},
-		{file: "writer.ts", probe: probes["typescript"].probe, adapter: "#!/bin/sh\nexec node " + filepath.Join(examples, "writer.ts") + ` "$@"` + "\n"},
+		{name: "shell", file: "ollama.sh", probe: []string{"sh", "-c", ":"}, plays: []string{"--plays", "simple,fail,hang"}},
+		{name: "python", file: "writer.py", probe: probes["python"].probe},
+		{name: "typescript", file: "writer.ts", probe: probes["typescript"].probe, adapter: "#!/bin/sh\nexec node " + filepath.Join(examples, "writer.ts") + ` "$@"` + "\n"},
 	} {
-		t.Run(s.file, func(t *testing.T) {
+		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			if err := exec.Command(s.probe[0], s.probe[1:]...).Run(); err != nil {
 				t.Skipf("SKIPPED: %s is missing or too old: %v", s.probe[0], err)

@@ -29,6 +29,7 @@ before anything starts. Which scenarios pass with the real programs is in [SCENA
 
 // TestAgentsTable holds docs/AGENTS.md against the capabilities of the built-in agents.
 func TestAgentsTable(t *testing.T) {
+	t.Setenv("DRAWBAR_CONFIG_DIR", t.TempDir()) // without the agents of whoever runs it
 	var out bytes.Buffer
 	if code := root.Main(t.Context(), []string{"agents", "matrix", "--markdown"}, &bytes.Buffer{}, &out, os.Stderr); code != 0 {
 		t.Fatalf("exit code %d", code)
