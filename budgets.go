@@ -147,6 +147,10 @@ func (c *Client) Affordable(req execution.Request, opts RunOptions) (*Allowance,
 	if err != nil {
 		return nil, err
 	}
+	return c.afford(req, entry, opts)
+}
+
+func (c *Client) afford(req execution.Request, entry catalog.Entry, opts RunOptions) (*Allowance, error) {
 	own := c.budgetsOf(req, entry, opts)
 	if len(own) == 0 {
 		return nil, nil //nolint:nilnil // no limit

@@ -186,6 +186,8 @@ type RunOptions struct {
 	BudgetUSD float64
 	// Detached marks a run that outlives the command that started it; it is recorded.
 	Detached bool
+
+	begun time.Time // of a turn that is recorded when it has ended; zero is now
 }
 
 // Run starts a run. It fills in what the request omits: the agent, ids, times and the client's defaults. The
@@ -509,8 +511,11 @@ func (c *Client) record(req execution.Request, d adapter.Descriptor, opts *RunOp
 		missing(func() error { return err })
 		return nil, nil //nolint:nilnil // the nil Writer records nothing
 	}
+	if opts.begun.IsZero() {
+		opts.begun = time.Now()
+	}
 	w, err := s.Begin(runstore.Meta{RunID: req.Run.RunID, Agent: d.Name, Model: req.Run.Model, Cwd: req.Run.Cwd,
-		Prompt: string(req.Message.Text), Tags: req.Run.Tags, ProjectID: req.Run.ProjectID, Caller: req.Correlation(), StartedAt: time.Now(), Parent: opts.Parent,
+		Prompt: string(req.Message.Text), Tags: req.Run.Tags, ProjectID: req.Run.ProjectID, Caller: req.Correlation(), StartedAt: opts.begun, Parent: opts.Parent,
 		Detached: opts.Detached, ApprovalMode: req.Run.ApprovalMode, ReservedUSD: reserved, Secrets: opts.Secrets})
 	if errors.Is(err, runstore.ErrExists) {
 		return nil, execution.Errorf(execution.CodeValidation, "run %s is already recorded", req.Run.RunID).WithHint("omit --run-id, or use a different one")

@@ -23,6 +23,7 @@ import (
 	"github.com/drawbar/drawbar/internal/governed/coordinator"
 	"github.com/drawbar/drawbar/internal/governed/orchestrator"
 	"github.com/drawbar/drawbar/internal/governed/project"
+	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/trust"
 )
@@ -175,12 +176,53 @@ func (a governedAgents) Spend(req *execution.Request, priced bool) (func(executi
 	d := adapter.Descriptor{Name: req.Run.Agent}
 	opts := RunOptions{Options: agent.Options{Secrets: secrets(*req, d)}}
 	w, err := c.begin(req, catalog.Entry{Descriptor: d}, func() bool { return priced }, &opts)
-	return func(res execution.Result) error {
-		res.SchemaVersion, res.BackendID, res.RunID, res.Agent, res.Model = execution.SchemaVersion, d.Name, req.Run.RunID, d.Name, req.Run.Model
-		res.Tags = req.Run.Tags
-		w.Append(execution.Event{RunID: req.Run.RunID, Agent: d.Name, Time: time.Now(), Seq: 1, Caller: new(req.Correlation()), Body: execution.Finished{Result: res}})
-		return w.Finish(res)
-	}, err
+	return func(res execution.Result) error { return finish(w, *req, res) }, err
+}
+
+// finish ends the record of a turn that no agent carried out.
+func finish(w *runstore.Writer, req execution.Request, res execution.Result) error {
+	res.SchemaVersion, res.BackendID, res.RunID, res.Agent, res.Model = execution.SchemaVersion, req.Run.Agent, req.Run.RunID, req.Run.Agent, req.Run.Model
+	res.Tags = req.Run.Tags
+	w.Append(execution.Event{RunID: req.Run.RunID, Agent: req.Run.Agent, Time: time.Now(), Seq: 1, Caller: new(req.Correlation()), Body: execution.Finished{Result: res}})
+	return w.Finish(res)
+}
+
+// Afford refuses a turn that would count in a budget that is used up.
+func (a governedAgents) Afford(req execution.Request) error {
+	c, err := a.client()
+	if err != nil || len(c.opts.Budgets) == 0 {
+		return err
+	}
+	_, err = c.afford(req, catalog.Entry{Descriptor: c.counts(&req)}, RunOptions{})
+	return err
+}
+
+// Spent records a turn that has ended.
+func (a governedAgents) Spent(req execution.Request, res execution.Result) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	req.Run.RunID = agent.NewRunID()
+	d := c.counts(&req)
+	w, err := c.record(req, d, &RunOptions{Options: agent.Options{Secrets: secrets(req, d)}, begun: req.Message.ReceivedAt}, 0)
+	if err != nil {
+		return err
+	}
+	return finish(w, req, res)
+}
+
+// counts names the agent that a turn counts for in its request: the one whose program its command is, if there is one.
+func (c *Client) counts(req *execution.Request) adapter.Descriptor {
+	if len(req.Run.Command) > 0 {
+		for _, info := range c.registry.List() {
+			if e, err := c.registry.Get(info.Agent); err == nil && e.Descriptor.Command == req.Run.Command[0] {
+				req.Run.Agent = e.Descriptor.Name
+				break
+			}
+		}
+	}
+	return adapter.Descriptor{Name: req.Run.Agent}
 }
 
 // OpenCoordinator returns the coordinator of the workspace that contains dir: the nearest folder upwards with agentxchain-multi.json.

@@ -13,12 +13,16 @@ type Agents interface {
 	Run(ctx context.Context, req execution.Request, o agent.Options) (*agent.Run, error)
 }
 
-// Spender is implemented by Agents that keep turns which ask a model's API themselves within the budgets for all runs of this machine.
+// Spender is implemented by Agents that keep turns of other runtimes within the budgets for all runs of this machine. A turn counts as a run
+// of the agent that its request names, which need not be one, or of the one whose program the request's command is.
 type Spender interface {
-	// Spend begins the record of such a turn. It counts as a run of the agent that req names, which need not be one. What it may cost is
-	// reserved, and becomes the limit of req, nil for none; priced says that the model has a price. ended ends the record. The error is
-	// BUDGET_EXCEEDED if a budget has too little left.
+	// Spend begins the record of a turn whose cost Drawbar measures. What it may cost is reserved, and becomes the limit of req, nil for none;
+	// priced says that the model has a price. ended ends the record. The error is BUDGET_EXCEEDED if a budget has too little left.
 	Spend(req *execution.Request, priced bool) (ended func(execution.Result) error, err error)
+	// Afford returns BUDGET_EXCEEDED if a budget that the turn would count in is used up.
+	Afford(req execution.Request) error
+	// Spent records a turn that has ended. req was received when it began.
+	Spent(req execution.Request, res execution.Result) error
 }
 
 // Sweeper is implemented by Agents that can end processes of runs whose own process is gone.

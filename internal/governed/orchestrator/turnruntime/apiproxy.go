@@ -158,19 +158,25 @@ func (a *apiProxy) spend(d Dispatch, p apiPlan) (limit *float64, ended func(exec
 		return d.BudgetUSD, func(execution.Result) error { return nil }, nil
 	}
 	req := d.request(a.deps.Now(), d.text(), execution.RunOptions{Agent: d.Runtime.Provider, Model: d.Runtime.Model, MaxBudgetUSD: d.BudgetUSD})
-	usd := d.price(p.api, 1e6, 1e6)
+	usd := d.price(d.Runtime.Model, p.api.Keyless, 1e6, 1e6)
 	ended, err = s.Spend(&req, usd != nil && *usd > 0)
 	return req.Run.MaxBudgetUSD, ended, err
 }
 
 // record is what the turn cost, and how it ended.
 func (c *conversation) record(o Outcome) execution.Result {
-	now := c.now()
-	r := execution.Result{Status: execution.StatusCompleted, ExitReason: execution.ExitCompleted, Text: string(c.result), DurationMs: now.Sub(c.begun).Milliseconds(), TurnCount: 1,
-		Attempts: len(c.attempts), Trace: &execution.Trace{Summary: execution.TraceSummary{StartedAt: c.begun.UTC(), CompletedAt: now.UTC()}}}
+	r := o.record(c.begun, c.now())
+	r.Text, r.Attempts = string(c.result), len(c.attempts)
 	if u := (execution.Usage{Input: c.usage.InputTokens, Output: c.usage.OutputTokens, Total: c.usage.InputTokens + c.usage.OutputTokens}); u.Total > 0 {
 		r.Usage, r.Cost = &u, new(execution.CostOf(u, c.price(), execution.CostFromTable))
 	}
+	return r
+}
+
+// record is how a turn ended that is recorded like a run.
+func (o Outcome) record(begun, now time.Time) execution.Result {
+	r := execution.Result{Status: execution.StatusCompleted, ExitReason: execution.ExitCompleted, DurationMs: now.Sub(begun).Milliseconds(), TurnCount: 1,
+		Trace: &execution.Trace{Summary: execution.TraceSummary{StartedAt: begun.UTC(), CompletedAt: now.UTC()}}}
 	switch {
 	case o.Cancelled:
 		r.Status, r.ExitReason, r.Error = execution.StatusFailed, execution.ExitInterrupted, execution.NewResultError(execution.CodeInterrupted, o.Detail)
@@ -203,7 +209,7 @@ func codeOf(class execution.ErrorClass) execution.ErrorCode {
 
 // price is what the turn has cost, nil if that is unknown.
 func (c *conversation) price() *float64 {
-	return c.d.price(c.plan.api, c.usage.InputTokens, c.usage.OutputTokens)
+	return c.d.price(c.d.Runtime.Model, c.plan.api.Keyless, c.usage.InputTokens, c.usage.OutputTokens)
 }
 
 // errTurnLimit is why a request ends when the turn's own time limit expires.

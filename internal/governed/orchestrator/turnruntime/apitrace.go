@@ -45,15 +45,15 @@ func (t *apiAttempt) end(now time.Time, a chatapi.Answer, f *chatapi.Fault) {
 	}
 }
 
-// price is the price of the turn's tokens: by budget.cost_rates, or as the provider publishes it; nil if it is unknown.
-func (d Dispatch) price(api chatapi.API, input, output int64) *float64 {
-	if rate, ok := d.Rates.Get(d.Runtime.Model); ok {
+// price is the price of tokens: by budget.cost_rates, or as the model's provider publishes it, nothing without a key; nil if it is unknown.
+func (d Dispatch) price(model string, keyless bool, input, output int64) *float64 {
+	if rate, ok := d.Rates.Get(model); ok {
 		return new(rate.USD(input, output))
 	}
-	if api.Keyless {
+	if keyless {
 		return new(0.0)
 	}
-	if list := vendormodel.Price(d.Runtime.Model); list != nil {
+	if list := vendormodel.Price(model); list != nil {
 		p := list.At(input)
 		return new(protocol.CostRate{InputPer1M: p.Input, OutputPer1M: p.Output}.USD(input, output))
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,6 +143,15 @@ type Deps struct {
 
 // For returns the runtime of a declaration. The error says what is not supported.
 func For(rt protocol.Runtime, deps Deps) (Runtime, error) {
+	r, err := of(rt, deps)
+	books, ok := deps.Agents.(govern.Spender)
+	if err != nil || !ok || slices.Contains([]string{protocol.RuntimeManual, protocol.RuntimeAgent, protocol.RuntimeAPIProxy}, rt.Type) {
+		return r, err
+	}
+	return counted{r, books}, nil
+}
+
+func of(rt protocol.Runtime, deps Deps) (Runtime, error) {
 	if deps.Start == nil {
 		deps.Start = process.Launch
 	}
