@@ -725,7 +725,7 @@ func TestLineEditing(t *testing.T) {
 		dir := t.TempDir()
 		env := append(stage(t, dir), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
 		s := onTerminalIn(t, dir, env, columns, "", `{"turns":[{"match":{"contains":"hello"},"text":"HELLO"},{"match":{"contains":"again"},"text":"AGAIN"},
-			{"match":{"contains":"word two"},"text":"WORD"},{"match":{"contains":"stopped and on"},"text":"ON"},{"match":{"contains":"NOT one MANY more"},"text":"MANY"},{"match":{"contains":"line a\nline b\nline c"},"text":"PASTED"},{"match":{"contains":"你好X世界"},"text":"WIDE"},{"match":{"contains":"first\nsecond\nthird"},"text":"LINES","repeat":true},
+			{"match":{"contains":"word two"},"text":"WORD"},{"match":{"contains":"stopped and on"},"text":"ON"},{"match":{"contains":"NOT one MANY more"},"text":"MANY"},{"match":{"contains":"line a\nline b\nline c"},"text":"PASTED","repeat":true},{"match":{"contains":"你好X世界"},"text":"WIDE"},{"match":{"contains":"first\nsecond\nthird"},"text":"LINES","repeat":true},
 			{"match":{"contains":"sk-ant-"},"text":"SECRET"},{"text":"UNEXPECTED","repeat":true}]}`, "run", "claude")
 		at := s.Await(0, prompt)
 		ask := func(keys, answer string) {
@@ -742,6 +742,11 @@ func TestLineEditing(t *testing.T) {
 		ask("stopped \x1aand on\r", "ON") // the shell of this terminal cannot stop it
 		ask("one mor\x1bbMANY \x1bOFe\x1b[1~NOT \r", "MANY")
 		ask("\x1b[200~line a\rline b\rli\x1b[201~ne c\r", "PASTED")
+		s.Type("\x1b[200~line a\rline b\rli") // and its end never comes
+		time.Sleep(500 * time.Millisecond)
+		s.Type("\x03")
+		at = s.Await(at, "… li")
+		ask("ne c\r", "PASTED")
 		s.Type("你好世界\x1b[D\x1b[D")
 		at = s.Await(at, "\r\x1b[6C") // each has two columns
 		ask("X\r", "WIDE")

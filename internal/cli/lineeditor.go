@@ -29,9 +29,10 @@ type lineEditor struct {
 	mu       sync.Mutex
 	raw      *term.State // nil between two edits
 	draft    draft
-	part     []byte    // of a key or of what is pasted
-	parted   time.Time // when part was read
-	pasted   bool      // part is what is pasted
+	part     []byte    // of a key
+	read     time.Time // when a part of a key or of what is pasted was read last
+	pasted   bool      // the end of what is pasted has not come
+	paste    []byte    // what is pasted, so far
 	began    time.Time // of the first key of the edit; zero before it
 	warned   bool      // that the next Ctrl-C leaves
 	held     []byte    // output without the end of its line, which is shown above the message
@@ -46,7 +47,7 @@ const (
 	firstLine, nextLine = "> ", "… " // prompts
 
 	pasteStart, pasteEnd = "\x1b[200~", "\x1b[201~"
-	escapeAlone          = 100 * time.Millisecond // an escape key that nothing follows for so long is one, and no sequence
+	alone                = 100 * time.Millisecond // a key between such pauses is no part of a sequence or a paste
 )
 
 // Converse, before the first line is read, lets the person edit their lines if the app is on a terminal that can. words are completed by
@@ -88,7 +89,7 @@ func (a *App) Unprompt() {
 func (e *lineEditor) withdraw(typed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.raw != nil && (typed || e.draft.text == "" && len(e.part) == 0) {
+	if e.raw != nil && (typed || e.draft.text == "" && len(e.part) == 0 && !e.pasted) {
 		e.say(e.erase())
 		e.over()
 	}
@@ -105,7 +106,7 @@ func (e *lineEditor) start() bool {
 	if err != nil {
 		return false
 	}
-	e.raw, e.part, e.pasted, e.began, e.warned = state, nil, false, time.Time{}, false
+	e.raw, e.part, e.pasted, e.paste, e.began, e.warned = state, nil, false, nil, time.Time{}, false
 	e.draft.past = e.past.list
 	e.draft.clear()
 	e.say("\x1b[?2004h" + e.draw()) // a paste is marked
@@ -210,19 +211,26 @@ func (e *lineEditor) editing() bool {
 // feed takes keys, until one ends the edit, and returns the others as the terminal's own lines have them.
 func (e *lineEditor) feed(keys []byte) (rest []byte) {
 	e.mu.Lock()
-	if len(e.part) == 1 && e.part[0] == escape && time.Since(e.parted) > escapeAlone {
+	pause := time.Since(e.read) > alone
+	if pause && len(e.part) == 1 && e.part[0] == escape {
 		e.part = nil
 	}
 	keys = slices.Concat(e.part, keys)
-	e.part, e.parted = nil, time.Now()
+	if pause && e.pasted && len(keys) == 1 && keys[0] == ctrlC { // the end of the paste was lost
+		keys = []byte(pasteEnd)
+	}
+	e.part, e.read = nil, time.Now()
 	for e.raw != nil {
 		if e.pasted {
-			text, after, ended := bytes.Cut(keys, []byte(pasteEnd))
-			if !ended {
+			from := max(0, len(e.paste)-len(pasteEnd)+1)
+			e.paste = append(e.paste, keys...)
+			end := bytes.Index(e.paste[from:], []byte(pasteEnd))
+			if keys = nil; end < 0 {
 				break
 			}
-			e.draft.insert(string(text))
-			keys, e.pasted = after, false
+			e.draft.insert(string(e.paste[:from+end]))
+			keys = e.paste[from+end+len(pasteEnd):]
+			e.pasted, e.paste = false, nil
 		}
 		n := keyLength(keys)
 		if n == 0 {
