@@ -117,6 +117,7 @@ type CoordinatorState struct {
 	CreatedAt     Time             `json:"created_at" doc:"when it began"`
 	UpdatedAt     Time             `json:"updated_at" doc:"time of the last line of the history"`
 	CompletedAt   Time             `json:"completed_at,omitzero" doc:"when it ended"`
+	HistoryHead   string           `json:"history_sha256,omitempty" doc:"Drawbar only: SHA-256 of the last line of the history without its newline"`
 }
 
 // The statuses of a CoordinatorState.
@@ -178,6 +179,7 @@ type CoordinatorEvent struct {
 
 	ResyncedRepos []string `json:"resynced_repos,omitempty" doc:"state_resynced: repositories whose state was taken over"`
 	BlockedReason *string  `json:"blocked_reason,omitempty" doc:"state_resynced: why the run is blocked since; null or absent if it is not"`
+	Prev          string   `json:"prev_sha256,omitempty" doc:"Drawbar only: SHA-256 of the line before without its newline, or of nothing"`
 	Extra         Extra    `json:"-"`
 }
 

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/drawbar/drawbar/internal/governed/ledger"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
@@ -11,6 +12,22 @@ import (
 type Report struct {
 	ledger.Report
 	Git History `json:"git"`
+}
+
+// Why names the first line that differs, of a record that is broken.
+func (r Report) Why() string {
+	b := r.Broken
+	if b == nil {
+		if f := r.Git.Broken(); f != nil {
+			return f.Message + " (" + f.Kind + ")"
+		}
+		return "the record does not match its chain"
+	}
+	where := b.File
+	if b.Line > 0 {
+		where += fmt.Sprintf(" line %d", b.Line)
+	}
+	return fmt.Sprintf("%s: %s (%s)", where, b.Message, b.Kind)
 }
 
 // Verify compares a project's record with its chain, its repository, and the proposals and reviews of its turns. OK says

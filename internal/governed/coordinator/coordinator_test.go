@@ -318,6 +318,7 @@ func TestDamagedHistory(t *testing.T) {
 	w.write(protocol.CoordinatorHistoryFile, whole+`{"type":"acceptance_proj`)
 	w.step(govern.MultiTurn, "api")
 	w.sound()
+	full := w.read(protocol.CoordinatorHistoryFile)
 
 	w.write(protocol.CoordinatorHistoryFile, whole+"not JSON\n"+whole)
 	before := w.read(protocol.CoordinatorHistoryFile)
@@ -328,11 +329,34 @@ func TestDamagedHistory(t *testing.T) {
 		t.Error("the damaged history was changed")
 	}
 
+	lines := strings.SplitAfter(full, "\n")
+	last := len(lines) - 2 // a newline ends each
+	for name, changed := range map[string][]string{
+		"a line changed":          append([]string{strings.Replace(lines[0], "run_initialized", "run_initialised", 1)}, lines[1:]...),
+		"a line removed":          append([]string{lines[0]}, lines[2:]...),
+		"a line inserted":         append([]string{lines[0], lines[0]}, lines[1:]...),
+		"the last line removed":   lines[:last],
+		"the last line changed":   append(slices.Clone(lines[:last]), strings.Replace(lines[last], "}", ` }`, 1)),
+		"everything but one line": lines[:1],
+	} {
+		w.write(protocol.CoordinatorHistoryFile, strings.Join(changed, ""))
+		_, readErr := w.open().Status(t.Context())
+		_, stepErr := w.open().Step(t.Context(), govern.MultiStepOptions{})
+		if readErr == nil || stepErr == nil || !strings.Contains(readErr.Error(), "changed") {
+			t.Errorf("%s: %v, %v", name, readErr, stepErr)
+		}
+	}
+	// What another program appends is not from Drawbar, and what comes after names it.
+	w.write(protocol.CoordinatorHistoryFile, full+strings.Replace(lines[last], `"prev_sha256"`, `"other"`, 1))
+	if _, err := w.open().Resync(t.Context(), govern.MultiResyncOptions{}); err != nil {
+		t.Errorf("appended by another program: %v", err)
+	}
+
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.WriteFile(outside, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.write(protocol.CoordinatorHistoryFile, whole)
+	w.write(protocol.CoordinatorHistoryFile, full)
 	for _, file := range []string{protocol.CoordinatorLedgerFile, protocol.BarriersFile} {
 		if err := os.Remove(w.path(file)); err != nil {
 			t.Fatal(err)

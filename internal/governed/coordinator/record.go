@@ -2,6 +2,8 @@ package coordinator
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +26,7 @@ type record struct {
 	events []protocol.CoordinatorEvent
 	whole  int64 // bytes of complete lines
 	size   int64
+	head   string // digest of the last line, of nothing if there is none
 	crash  func(point string)
 	derived
 }
@@ -37,14 +40,17 @@ func lock(root string) (func(), error) {
 	return unlock, err
 }
 
-// read reads the history. An incomplete last line, which a killed command left, does not count.
+// read reads the history. An incomplete last line, which a killed command left, does not count. Each line of Drawbar names the one before it,
+// and the state the last one, so that a line that somebody changed, inserted or removed is an error. Lines that another program appended
+// name none.
 func read(w *workspace) (*record, error) {
-	r := &record{dir: w.root, config: w.config, crash: func(string) {}}
+	r := &record{dir: w.root, config: w.config, crash: func(string) {}, head: digest(nil)}
 	data, err := os.ReadFile(r.path(protocol.CoordinatorHistoryFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, damaged(err)
 	}
 	r.size = int64(len(data))
+	var heads []string
 	for n := 1; ; n++ {
 		line, rest, complete := bytes.Cut(data, []byte("\n"))
 		if !complete {
@@ -59,10 +65,25 @@ func read(w *workspace) (*record, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, damaged(fmt.Errorf("line %d: %w", n, err))
 		}
-		r.events = append(r.events, e)
+		if e.Prev != "" && e.Prev != r.head {
+			return nil, damaged(fmt.Errorf("line %d was written after another line than the one before it: one was changed, inserted or removed", n))
+		}
+		r.head = digest(line)
+		r.events, heads = append(r.events, e), append(heads, r.head)
+	}
+	var last struct {
+		Head string `json:"history_sha256"`
+	}
+	if data, err := os.ReadFile(r.path(protocol.CoordinatorStateFile)); err == nil && json.Unmarshal(data, &last) == nil && last.Head != "" && !slices.Contains(heads, last.Head) {
+		return nil, damaged(fmt.Errorf("its last line, as %s names it, was changed or removed", protocol.CoordinatorStateFile))
 	}
 	r.derived = fold(w.config, r.events)
 	return r, nil
+}
+
+func digest(line []byte) string {
+	sum := sha256.Sum256(line)
+	return hex.EncodeToString(sum[:])
 }
 
 func damaged(err error) error {
@@ -75,16 +96,20 @@ func (r *record) path(file string) string { return filepath.Join(r.dir, filepath
 func (r *record) add(events ...protocol.CoordinatorEvent) error {
 	if len(events) > 0 {
 		var b bytes.Buffer
-		for _, e := range events {
-			line, err := protocol.Marshal(e)
+		head := r.head
+		for i := range events {
+			events[i].Prev = head
+			line, err := protocol.Marshal(events[i])
 			if err != nil {
 				return err
 			}
+			head = digest(line)
 			b.Write(append(line, '\n'))
 		}
 		if err := r.append(protocol.CoordinatorHistoryFile, r.whole, b.Bytes()); err != nil {
 			return err
 		}
+		r.head = head
 		r.whole += int64(b.Len())
 		r.size = r.whole
 		for _, e := range events {
@@ -107,6 +132,7 @@ func (r *record) settle() error {
 		}
 		r.size = r.whole
 	}
+	r.state.HistoryHead = r.head
 	state, err := protocol.MarshalFile(r.state)
 	if err != nil {
 		return err

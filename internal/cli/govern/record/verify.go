@@ -96,7 +96,7 @@ func verifiedFrom(ctx context.Context, root, from string) (out verification, err
 func answerVerified(app *cli.App, v verification, data any, show func()) error {
 	why := ""
 	if !v.OK {
-		why = broken(v)
+		why = v.Why()
 	}
 	return failing(app, v.OK, why, data, show)
 }
@@ -119,7 +119,7 @@ func order(root string) (string, error) {
 
 func printVerification(app *cli.App, v verification) {
 	if !v.OK {
-		app.Printf("broken: %s\n", broken(v))
+		app.Printf("broken: %s\n", v.Why())
 	} else if !v.Begun {
 		app.Printf("no chain yet: drawbar govern has not written anything\n")
 	} else {
@@ -159,20 +159,4 @@ func printVerification(app *cli.App, v verification) {
 	if v.Order != "" {
 		app.Printf("  warning: %s\n", v.Order)
 	}
-}
-
-// broken names the first line that differs.
-func broken(v verification) string {
-	b := v.Broken
-	if b == nil {
-		if f := v.Git.Broken(); f != nil {
-			return f.Message + " (" + f.Kind + ")"
-		}
-		return "the record does not match its chain"
-	}
-	where := b.File
-	if b.Line > 0 {
-		where += fmt.Sprintf(" line %d", b.Line)
-	}
-	return fmt.Sprintf("%s: %s (%s)", where, b.Message, b.Kind)
 }
