@@ -34,6 +34,8 @@ type Command struct {
 	Root string
 	// Allowed refuses a line that would run other files in dir than the user has trusted. Nil refuses nothing.
 	Allowed func(dir string) error
+	// Limit is how long the line may take; zero is 30 minutes.
+	Limit time.Duration
 }
 
 // in returns where the line runs in dir, a work tree of the repository at top.
@@ -49,9 +51,6 @@ func (c Command) in(top, dir string) (string, error) {
 	at := filepath.Join(dir, rel)
 	return at, os.MkdirAll(at, 0o755) // a directory without files is in no commit
 }
-
-// setupLimit is how long a set-up command may take.
-const setupLimit = 30 * time.Minute
 
 // repositoryVariable names the repository that a worktree was made from, for set-up commands.
 const repositoryVariable = "DRAWBAR_REPOSITORY"
@@ -82,7 +81,8 @@ func (s Setup) apply(ctx context.Context, top, dir string) error {
 		if s.Say != nil {
 			s.Say(c.Line)
 		}
-		limited, cancel := context.WithTimeoutCause(ctx, setupLimit, fmt.Errorf("it took longer than %s", setupLimit))
+		limit := cmp.Or(c.Limit, 30*time.Minute)
+		limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
 		defer cancel()
 		var r Ran
 		if r, err = Shell(limited, at, c.Line, repositoryVariable+"="+top); err == nil && r.ExitCode != 0 {

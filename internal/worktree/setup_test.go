@@ -119,6 +119,7 @@ func TestSetupFails(t *testing.T) {
 		want  string
 	}{
 		"fails":       {Setup{Command: Command{Line: "echo out of space; exit 3"}}, "exit code 3: out of space"},
+		"slow":        {Setup{Command: Command{Line: "sleep 60", Limit: 200 * time.Millisecond}}, "it took longer than 200ms"},
 		"silent":      {Setup{Command: Command{Line: "exit 3"}}, "it printed nothing"},
 		"not allowed": {Setup{Command: Command{Line: "touch ran", Allowed: func(string) error { return denied }}}, denied.Error()},
 		"elsewhere":   {Setup{Command: Command{Line: "touch ran", Root: t.TempDir()}}, "is not in"},

@@ -173,40 +173,6 @@ func (c *conversation) record(o Outcome) execution.Result {
 	return r
 }
 
-// record is how a turn ended that is recorded like a run.
-func (o Outcome) record(begun, now time.Time) execution.Result {
-	r := execution.Result{Status: execution.StatusCompleted, ExitReason: execution.ExitCompleted, DurationMs: now.Sub(begun).Milliseconds(), TurnCount: 1,
-		Trace: &execution.Trace{Summary: execution.TraceSummary{StartedAt: begun.UTC(), CompletedAt: now.UTC()}}}
-	switch {
-	case o.Cancelled:
-		r.Status, r.ExitReason, r.Error = execution.StatusFailed, execution.ExitInterrupted, execution.NewResultError(execution.CodeInterrupted, o.Detail)
-	case !o.Staged:
-		r.Status, r.Error = execution.StatusFailed, execution.NewResultError(codeOf(execution.ErrorClass(o.Class)), o.Detail)
-	}
-	return r
-}
-
-// codeOf is the code of a request's error.
-func codeOf(class execution.ErrorClass) execution.ErrorCode {
-	switch class {
-	case execution.ClassAuthFailure:
-		return execution.CodeAuth
-	case execution.ClassModelNotFound:
-		return execution.CodeModelNotFound
-	case execution.ClassInvalidRequest:
-		return execution.CodeInvalidRequest
-	case execution.ClassContextOverflow:
-		return execution.CodeContextExceeded
-	case execution.ClassRateLimited:
-		return execution.CodeRateLimited
-	case execution.ClassTimeout:
-		return execution.CodeTimeout
-	case execution.ClassResponseParseFailure, execution.ClassExtractionFailure:
-		return execution.CodeInvalidOutput
-	}
-	return execution.CodeProvider
-}
-
 // price is what the turn has cost, nil if that is unknown.
 func (c *conversation) price() *float64 {
 	return c.d.price(c.d.Runtime.Model, c.plan.api.Keyless, c.usage.InputTokens, c.usage.OutputTokens)

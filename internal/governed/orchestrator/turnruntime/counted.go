@@ -65,3 +65,52 @@ func (d Dispatch) stated(o Outcome) (execution.Usage, *float64) {
 	}
 	return u, nil
 }
+
+// record is how a turn ended that is recorded like a run.
+func (o Outcome) record(begun, now time.Time) execution.Result {
+	r := execution.Result{Status: execution.StatusCompleted, ExitReason: execution.ExitCompleted, DurationMs: now.Sub(begun).Milliseconds(), TurnCount: 1,
+		Trace: &execution.Trace{Summary: execution.TraceSummary{StartedAt: begun.UTC(), CompletedAt: now.UTC()}}}
+	switch {
+	case o.Cancelled:
+		r.Status, r.ExitReason, r.Error = execution.StatusFailed, execution.ExitInterrupted, execution.NewResultError(execution.CodeInterrupted, o.Detail)
+	case !o.Staged:
+		r.Status, r.Error = execution.StatusFailed, execution.NewResultError(o.code(), o.Detail)
+	}
+	return r
+}
+
+// code is the error code of an outcome without a result.
+func (o Outcome) code() execution.ErrorCode {
+	switch o.Class {
+	case ClassExit:
+		if o.ExitCode == 0 {
+			return execution.CodeInvalidOutput
+		}
+		return execution.CodeAgentCrash
+	case ClassNoResult:
+		return execution.CodeInvalidOutput
+	case ClassSubprocess:
+		return execution.CodeAgentCrash
+	case ClassSpawn:
+		return execution.CodeSpawn
+	case ClassNoOutput, ClassStalled:
+		return execution.CodeInactivityTimeout
+	}
+	switch execution.ErrorClass(o.Class) {
+	case execution.ClassAuthFailure:
+		return execution.CodeAuth
+	case execution.ClassModelNotFound:
+		return execution.CodeModelNotFound
+	case execution.ClassInvalidRequest:
+		return execution.CodeInvalidRequest
+	case execution.ClassContextOverflow:
+		return execution.CodeContextExceeded
+	case execution.ClassRateLimited:
+		return execution.CodeRateLimited
+	case execution.ClassTimeout:
+		return execution.CodeTimeout
+	case execution.ClassResponseParseFailure, execution.ClassExtractionFailure:
+		return execution.CodeInvalidOutput
+	}
+	return execution.CodeProvider
+}
