@@ -106,6 +106,15 @@ func GovernedAgents(client func() (*Client, error)) govern.Agents { return gover
 
 type governedAgents struct{ client func() (*Client, error) }
 
+// ready returns the client, unless the configuration, which has the budgets, cannot be read.
+func (a governedAgents) ready() (*Client, error) {
+	c, err := a.client()
+	if err == nil && c.opts.Declared.Broken != nil {
+		return nil, c.opts.Declared.Broken
+	}
+	return c, err
+}
+
 // Sweep ends processes of runs whose own process is gone.
 func (a governedAgents) Sweep() error {
 	c, err := a.client()
@@ -136,7 +145,7 @@ func (a governedAgents) ReadOutput(line []byte) adapter.Output {
 
 // Negotiate reports what the agent can do and whether its program is installed; it starts nothing.
 func (a governedAgents) Negotiate(_ context.Context, req execution.Request) (execution.Negotiation, error) {
-	c, err := a.client()
+	c, err := a.ready()
 	if err != nil {
 		return execution.Negotiation{}, err
 	}
@@ -159,7 +168,7 @@ func (a governedAgents) Negotiate(_ context.Context, req execution.Request) (exe
 
 // Run starts the agent. The run is recorded like any other.
 func (a governedAgents) Run(ctx context.Context, req execution.Request, o agent.Options) (*agent.Run, error) {
-	c, err := a.client()
+	c, err := a.ready()
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +177,7 @@ func (a governedAgents) Run(ctx context.Context, req execution.Request, o agent.
 
 // Spend begins the record of a turn that asks a model's API itself.
 func (a governedAgents) Spend(req *execution.Request, priced bool) (func(execution.Result) error, error) {
-	c, err := a.client()
+	c, err := a.ready()
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +198,7 @@ func finish(w *runstore.Writer, req execution.Request, res execution.Result) err
 
 // Afford refuses a turn that would count in a budget that is used up.
 func (a governedAgents) Afford(req execution.Request) error {
-	c, err := a.client()
+	c, err := a.ready()
 	if err != nil || len(c.opts.Budgets) == 0 {
 		return err
 	}

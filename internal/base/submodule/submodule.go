@@ -13,7 +13,8 @@ import (
 type Git func(ctx context.Context, dir string, args ...string) (string, error)
 
 // CheckOut checks out, in a work tree, the submodules that are checked out in the one it was made from, and theirs. Their objects
-// come from there: nothing is fetched from elsewhere. It returns the paths of those whose commit is not there, which stay empty.
+// come from there: nothing is fetched from elsewhere. It returns the paths of those whose commit is not there, or whose repository is
+// broken, which stay empty.
 func CheckOut(ctx context.Context, git Git, from, to string) (without []string, err error) {
 	if !exists(filepath.Join(to, ".gitmodules")) {
 		return nil, nil
@@ -25,27 +26,26 @@ func CheckOut(ctx context.Context, git Git, from, to string) (without []string, 
 		if !ok || !filepath.IsLocal(filepath.FromSlash(path)) || !exists(filepath.Join(source, ".git")) {
 			continue
 		}
+		name := strings.TrimSuffix(key, ".path")
 		objects, err := git(ctx, source, "rev-parse", "--absolute-git-dir")
-		if err != nil {
+		if err == nil {
+			_, err = git(ctx, to, "-c", "protocol.file.allow=always", "-c", name+".url="+objects, "-c", name+".update=checkout", "-c", "core.hooksPath="+os.DevNull,
+				"submodule", "update", "--quiet", "--init", "--checkout", "--", path)
+		}
+		if ctx.Err() != nil {
 			return nil, err
 		}
-		name := strings.TrimSuffix(key, ".path")
-		if _, err := git(ctx, to, "-c", "protocol.file.allow=always", "-c", name+".url="+objects, "-c", name+".update=checkout", "-c", "core.hooksPath="+os.DevNull,
-			"submodule", "update", "--quiet", "--init", "--checkout", "--", path); err != nil {
-			if ctx.Err() != nil {
-				return nil, err
-			}
+		if err != nil { // also a repository that is broken
 			without = append(without, path)
 			continue
 		}
 		into := filepath.Join(to, filepath.FromSlash(path))
-		// What the source knows of its remote is known here, so that no commit seems to be only here.
-		_, err = git(ctx, into, "fetch", "--quiet", objects, "+refs/remotes/*:refs/remotes/*", "+refs/tags/*:refs/tags/*", "+HEAD:refs/remotes/drawbar/base")
-		if remote, none := git(ctx, source, "remote", "get-url", "origin"); err == nil && none == nil {
-			_, err = git(ctx, into, "remote", "set-url", "origin", remote)
-		}
-		if err != nil {
-			return nil, err
+		// What the source knows of its remote is known here, so that no commit seems to be only here. Without it, more seems to be.
+		_, _ = git(ctx, into, "fetch", "--quiet", objects, "+refs/remotes/*:refs/remotes/*", "+refs/tags/*:refs/tags/*", "+HEAD:refs/remotes/drawbar/base")
+		if remote, none := git(ctx, source, "remote", "get-url", "origin"); none == nil {
+			if _, err := git(ctx, into, "remote", "set-url", "origin", remote); err != nil {
+				return nil, err
+			}
 		}
 		below, err := CheckOut(ctx, git, source, into)
 		if err != nil {
