@@ -31,6 +31,7 @@ type options struct {
 	url                   string // of an agent that is served
 	plays, command        []string
 	agent                 string
+	limit                 time.Duration // of a run
 }
 
 // check reads the command line.
@@ -53,6 +54,9 @@ func (o *options) check(app *cli.App, cmd *cobra.Command, args []string) error {
 		return cli.Usage("conform takes one agent, not %d", len(names)).WithHint("%s", use)
 	case o.program != "" && len(names) > 0:
 		return cli.Usage("conform takes an agent or --command, not both").WithHint("%s", use)
+	}
+	if o.limit <= 0 {
+		return cli.Usage("--limit must be longer than nothing, not %s", o.limit).WithHint("%s --limit 5m", cmd.CommandPath())
 	}
 	for _, s := range o.plays {
 		if !slices.Contains(adaptertest.Scenarios(), adaptertest.Scenario(s)) {
@@ -87,7 +91,7 @@ func (o *options) connect(app *cli.App) error {
 
 // open prepares the agent that was asked for.
 func (o *options) open(ctx context.Context, app *cli.App) (*stand, error) {
-	s := &stand{app: app, connects: o.url != "", redirect: usual, cannot: map[adaptertest.Scenario]string{}}
+	s := &stand{app: app, longest: o.limit, connects: o.url != "", redirect: usual, cannot: map[adaptertest.Scenario]string{}}
 	var err error
 	if o.program != "" {
 		s.about, err = external.Describe(ctx, oshost.New(cliagent.Spawn), absolute(append([]string{o.program}, o.command...)), true)
@@ -217,6 +221,7 @@ func usual(baseURL, home string) adapter.Redirect {
 // stand is the agent's private environment, with a scripted model per request.
 type stand struct {
 	app      *cli.App
+	longest  time.Duration // a run may take
 	about    adapter.Descriptor
 	source   catalog.Source
 	command  []string // of an agent that takes one
