@@ -106,7 +106,7 @@ func GovernedAgents(client func() (*Client, error)) govern.Agents { return gover
 
 type governedAgents struct{ client func() (*Client, error) }
 
-// ready returns the client, unless the configuration, which has the budgets, cannot be read.
+// ready returns the client. A configuration that cannot be read is an error, because it may contain budgets.
 func (a governedAgents) ready() (*Client, error) {
 	c, err := a.client()
 	if err == nil && c.opts.Declared.Broken != nil {
@@ -221,7 +221,7 @@ func (a governedAgents) Spent(req execution.Request, res execution.Result) error
 	return finish(w, req, res)
 }
 
-// counts names the agent that a turn counts for in its request: the one whose program its command is, if there is one.
+// counts sets the agent that a turn counts for: the one whose program its command starts, if there is one.
 func (c *Client) counts(req *execution.Request) adapter.Descriptor {
 	if len(req.Run.Command) > 0 {
 		for _, info := range c.registry.List() {

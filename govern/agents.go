@@ -14,7 +14,7 @@ type Agents interface {
 }
 
 // Spender is implemented by Agents that keep turns of other runtimes within the budgets for all runs of this machine. A turn counts as a run
-// of the agent that its request names, which need not be one, or of the one whose program the request's command is.
+// of the agent that its request names, registered or not, or of the agent whose program the request's command starts.
 type Spender interface {
 	// Spend begins the record of a turn whose cost Drawbar measures. What it may cost is reserved, and becomes the limit of req, nil for none;
 	// priced says that the model has a price. ended ends the record. The error is BUDGET_EXCEEDED if a budget has too little left.

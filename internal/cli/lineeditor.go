@@ -47,7 +47,7 @@ const (
 	firstLine, nextLine = "> ", "… " // prompts
 
 	pasteStart, pasteEnd = "\x1b[200~", "\x1b[201~"
-	alone                = 100 * time.Millisecond // a key between such pauses is no part of a sequence or a paste
+	alone                = 100 * time.Millisecond // a key after such a pause starts anew: it does not continue a sequence or a paste
 )
 
 // Converse, before the first line is read, lets the person edit their lines if the app is on a terminal that can. words are completed by

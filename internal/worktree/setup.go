@@ -62,7 +62,7 @@ func (s Setup) apply(ctx context.Context, top, dir string) error {
 		return execution.Errorf(execution.CodeConfig, "check out submodules in %s: %w", dir, err)
 	}
 	if len(without) > 0 && s.Say != nil {
-		s.Say("without the submodule " + strings.Join(without, ", ") + ": its repository in " + top + " does not have the commit, or cannot be read")
+		s.Say("submodules without their files: " + strings.Join(without, ", ") + "; their repositories in " + top + " lack the commit or cannot be read")
 	}
 	if err := s.copy(ctx, top, dir); err != nil {
 		return execution.Errorf(execution.CodeConfig, "copy files that git ignores into %s: %w", dir, err).WithHint("correct worktrees.copy: drawbar config get worktrees")

@@ -228,7 +228,7 @@ func TestSubmodulesCheckedOut(t *testing.T) {
 
 	run(t, repo, "update-index", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",lib")
 	run(t, repo, "commit", "-q", "-m", "a commit from elsewhere")
-	if _, where, release, err = m.Open(ctx, repo, "two"); err != nil || !slices.Equal(said, []string{"without the submodule lib: its repository in " + repo + " does not have the commit, or cannot be read"}) {
+	if _, where, release, err = m.Open(ctx, repo, "two"); err != nil || !slices.Equal(said, []string{"submodules without their files: lib; their repositories in " + repo + " lack the commit or cannot be read"}) {
 		t.Fatalf("%q, %v", said, err)
 	}
 	release()
@@ -238,7 +238,7 @@ func TestSubmodulesCheckedOut(t *testing.T) {
 
 	write(t, filepath.Join(sub, ".git"), "gitdir: gone\n")
 	said = nil
-	if _, _, release, err = m.Open(ctx, repo, "three"); err != nil || len(said) != 1 || !strings.Contains(said[0], "the submodule lib") {
+	if _, _, release, err = m.Open(ctx, repo, "three"); err != nil || len(said) != 1 || !strings.Contains(said[0], "files: lib;") {
 		t.Fatalf("a broken submodule: %q, %v", said, err)
 	}
 	release()

@@ -71,7 +71,7 @@ to initialize; --plays lists them for the others.`,
 	cmd.Flags().StringVar(&o.program, "command", "", "external adapter to check: a `PROGRAM`, its arguments after --")
 	cmd.Flags().StringVar(&o.url, "url", "", "external adapter to check that waits at a `URL`: ws:// or wss://")
 	cmd.Flags().StringSliceVar(&o.plays, "plays", nil, "scenarios that the program plays itself, with commas")
-	cmd.Flags().DurationVar(&o.limit, "limit", 2*time.Minute, "how long a run of a check may take")
+	cmd.Flags().DurationVar(&o.limit, "limit", 2*time.Minute, "time limit for each run of a check")
 	cmd.Flags().StringVar(&o.format, "format", text, "format of the report: text, json or junit")
 	return cmd
 }

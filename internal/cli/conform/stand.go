@@ -31,7 +31,7 @@ type options struct {
 	url                   string // of an agent that is served
 	plays, command        []string
 	agent                 string
-	limit                 time.Duration // of a run
+	limit                 time.Duration // for each run of a check
 }
 
 // check reads the command line.
@@ -56,7 +56,7 @@ func (o *options) check(app *cli.App, cmd *cobra.Command, args []string) error {
 		return cli.Usage("conform takes an agent or --command, not both").WithHint("%s", use)
 	}
 	if o.limit <= 0 {
-		return cli.Usage("--limit must be longer than nothing, not %s", o.limit).WithHint("%s --limit 5m", cmd.CommandPath())
+		return cli.Usage("--limit must be positive, not %s", o.limit).WithHint("%s --limit 5m", cmd.CommandPath())
 	}
 	for _, s := range o.plays {
 		if !slices.Contains(adaptertest.Scenarios(), adaptertest.Scenario(s)) {
@@ -221,7 +221,7 @@ func usual(baseURL, home string) adapter.Redirect {
 // stand is the agent's private environment, with a scripted model per request.
 type stand struct {
 	app      *cli.App
-	longest  time.Duration // a run may take
+	longest  time.Duration // limit for each run of a check
 	about    adapter.Descriptor
 	source   catalog.Source
 	command  []string // of an agent that takes one

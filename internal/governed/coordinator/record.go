@@ -40,9 +40,9 @@ func lock(root string) (func(), error) {
 	return unlock, err
 }
 
-// read reads the history. An incomplete last line, which a killed command left, does not count. Each line of Drawbar names the one before it,
-// and the state the last one, so that a line that somebody changed, inserted or removed is an error. Lines that another program appended
-// name none.
+// read reads the history. An incomplete last line, which a killed command left, does not count. Drawbar's lines have
+// the digest of the line before them, and the state has that of the last line: a changed, inserted or removed line is an error. Lines that
+// another program appended have none.
 func read(w *workspace) (*record, error) {
 	r := &record{dir: w.root, config: w.config, crash: func(string) {}, head: digest(nil)}
 	data, err := os.ReadFile(r.path(protocol.CoordinatorHistoryFile))
@@ -66,7 +66,7 @@ func read(w *workspace) (*record, error) {
 			return nil, damaged(fmt.Errorf("line %d: %w", n, err))
 		}
 		if e.Prev != "" && e.Prev != r.head {
-			return nil, damaged(fmt.Errorf("line %d was written after another line than the one before it: one was changed, inserted or removed", n))
+			return nil, damaged(fmt.Errorf("line %d does not follow the line before it: a line was changed, inserted or removed", n))
 		}
 		r.head = digest(line)
 		r.events, heads = append(r.events, e), append(heads, r.head)
@@ -75,7 +75,7 @@ func read(w *workspace) (*record, error) {
 		Head string `json:"history_sha256"`
 	}
 	if data, err := os.ReadFile(r.path(protocol.CoordinatorStateFile)); err == nil && json.Unmarshal(data, &last) == nil && last.Head != "" && !slices.Contains(heads, last.Head) {
-		return nil, damaged(fmt.Errorf("its last line, as %s names it, was changed or removed", protocol.CoordinatorStateFile))
+		return nil, damaged(fmt.Errorf("its end does not match %s: a line was changed or removed", protocol.CoordinatorStateFile))
 	}
 	r.derived = fold(w.config, r.events)
 	return r, nil

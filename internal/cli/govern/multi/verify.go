@@ -29,9 +29,9 @@ type repo struct {
 func verify(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify", Short: "Check the records of all repositories, and of the run over them",
-		Long: "Check the history of the run over all repositories, whose lines name each other, and the record of each repository as\n" +
-			"drawbar govern verify does. Every command refuses a history of which a line was changed, inserted or removed. The exit code is 1 if a\n" +
-			"record is broken. This takes no lock and changes nothing.",
+		Long: "Check the hash chain of the coordinator's history, and the record of each repository as drawbar govern verify does. The exit code is\n" +
+			"1 if a repository's record is broken, and 7 if the history is: then every other command refuses it, too. This takes no lock and changes\n" +
+			"nothing.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := use(app, cmd, false, verified)

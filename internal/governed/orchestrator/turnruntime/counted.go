@@ -13,11 +13,18 @@ import (
 	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
-// counted keeps turns whose cost Drawbar is only told within the budgets for all runs: the turn is refused if one is used up, and counts
-// with what the program or the result says it cost. A turn that says nothing is not recorded: most scripts cost nothing.
+// counted applies the budgets for all runs to turns that report their own cost: it refuses a turn if a budget is used up, and records what
+// the program's output or the result states. A turn that states nothing is not recorded, because most scripts cost nothing.
 type counted struct {
 	Runtime
 	books govern.Spender
+}
+
+func (deps Deps) counted(r Runtime) Runtime {
+	if books, ok := deps.Agents.(govern.Spender); ok {
+		return counted{r, books}
+	}
+	return r
 }
 
 func (c counted) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error) {
@@ -31,7 +38,7 @@ func (c counted) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error) 
 		return refused(err, &secret.Redactor{}), nil
 	}
 	out, err := c.Runtime.Run(ctx, d, w)
-	usage, cost := d.stated(out)
+	cost := d.stated(out)
 	if cost == nil {
 		return out, err
 	}
@@ -40,30 +47,30 @@ func (c counted) Run(ctx context.Context, d Dispatch, w Watch) (Outcome, error) 
 	if out.Meta != nil {
 		req.Run.Model = out.Meta.Model
 	}
-	res.Usage, res.Cost = &usage, new(execution.CostOf(usage, cost, execution.CostFromAgent))
+	res.Usage, res.Cost = new(cost.Usage()), cost
 	if err := c.books.Spent(req, res); err != nil {
 		d.say("The record of turn %s is incomplete: %v", d.Turn.TurnID, err)
 	}
 	return out, err
 }
 
-// stated is what the program or the result says the turn used and cost; tokens alone are priced. The cost is nil if it says nothing.
-func (d Dispatch) stated(o Outcome) (execution.Usage, *float64) {
+// stated is the cost that the program's output or the result states, with a price from the table if it states tokens alone; nil for none.
+func (d Dispatch) stated(o Outcome) *execution.Cost {
 	said := o.Cost
 	if said == nil {
 		raw, err := decode(d.look().data)
 		if err != nil || json.Unmarshal(raw.At("cost"), &said) != nil || said == nil {
-			return execution.Usage{}, nil
+			return nil
 		}
 	}
 	u := execution.Usage{Input: said.InputTokens, Output: said.OutputTokens, Total: said.InputTokens + said.OutputTokens}
-	if said.USD > 0 {
-		return u, &said.USD
+	switch {
+	case said.USD > 0:
+		return new(execution.CostOf(u, &said.USD, execution.CostFromAgent))
+	case u.Total > 0 && o.Meta != nil && o.Meta.Model != "":
+		return new(execution.CostOf(u, d.price(o.Meta.Model, false, u.Input, u.Output), execution.CostFromTable))
 	}
-	if u.Total > 0 && o.Meta != nil {
-		return u, d.price(o.Meta.Model, false, u.Input, u.Output)
-	}
-	return u, nil
+	return nil
 }
 
 // record is how a turn ended that is recorded like a run.

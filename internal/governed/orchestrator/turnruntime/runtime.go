@@ -10,7 +10,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -143,15 +142,6 @@ type Deps struct {
 
 // For returns the runtime of a declaration. The error says what is not supported.
 func For(rt protocol.Runtime, deps Deps) (Runtime, error) {
-	r, err := of(rt, deps)
-	books, ok := deps.Agents.(govern.Spender)
-	if err != nil || !ok || slices.Contains([]string{protocol.RuntimeManual, protocol.RuntimeAgent, protocol.RuntimeAPIProxy}, rt.Type) {
-		return r, err
-	}
-	return counted{r, books}, nil
-}
-
-func of(rt protocol.Runtime, deps Deps) (Runtime, error) {
 	if deps.Start == nil {
 		deps.Start = process.Launch
 	}
@@ -162,7 +152,7 @@ func of(rt protocol.Runtime, deps Deps) (Runtime, error) {
 	case protocol.RuntimeManual:
 		return &manual{deps}, nil
 	case protocol.RuntimeLocalCLI:
-		return &localCLI{deps}, nil
+		return deps.counted(&localCLI{deps}), nil
 	case protocol.RuntimeAgent:
 		if deps.Agents == nil {
 			return nil, execution.Errorf(execution.CodeInternal, "runtime type agent: no agent client is configured")
@@ -171,12 +161,12 @@ func of(rt protocol.Runtime, deps Deps) (Runtime, error) {
 	case protocol.RuntimeAPIProxy:
 		return &apiProxy{deps}, nil
 	case protocol.RuntimeMCP:
-		return &mcpRuntime{deps}, nil
+		return deps.counted(&mcpRuntime{deps}), nil
 	case protocol.RuntimeRemoteAgent:
-		return &remoteAgent{deps}, nil
+		return deps.counted(&remoteAgent{deps}), nil
 	}
 	if rt.Adapter != nil {
-		return &custom{deps}, nil
+		return deps.counted(&custom{deps}), nil
 	}
 	return nil, execution.Errorf(execution.CodeConfig, "the runtime type %q is unknown", rt.Type).
 		WithHint("use %s in %s", strings.Join(charter.RuntimeTypes(), ", "), protocol.ConfigFile)
