@@ -248,8 +248,7 @@ func (n *negotiation) options(caps execution.Capabilities, req execution.Request
 		for _, here := range []struct {
 			what string
 			has  bool
-		}{{"tools of the caller", len(req.Tools) > 0}, {"hooks that can deny a tool call", s.ToolHook || len(o.DenyTools) > 0}, {"skills", len(o.Skills) > 0},
-			{"files as attachments", slices.ContainsFunc(req.Message.Attachments, func(a execution.Attachment) bool { return a.FilePath != "" })}} {
+		}{{"tools of the caller", len(req.Tools) > 0}, {"hooks that can deny a tool call", s.ToolHook || len(o.DenyTools) > 0}} {
 			if here.has && a.Elsewhere {
 				n.add(block, execution.ReasonOther, "invocation "+here.what, "%s are on this machine, and %s runs on %s", here.what, s.Agent, o.Invocation)
 			}

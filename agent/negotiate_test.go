@@ -401,15 +401,14 @@ func TestNegotiator(t *testing.T) {
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(*execution.Request, *agent.Situation){
-		"":       func(*execution.Request, *agent.Situation) {},
-		"skills": func(r *execution.Request, _ *agent.Situation) { r.Run.Skills = []string{"x"} },
+		"": func(r *execution.Request, _ *agent.Situation) {
+			r.Run.Skills = []string{"x"}
+			r.Message.Attachments = []execution.Attachment{{FilePath: "/x.png", MimeType: "image/png"}}
+		},
 		"tools of the caller": func(r *execution.Request, s *agent.Situation) {
 			r.Tools, s.ToolHandler = []execution.Tool{{Name: "x"}}, true
 		},
 		"hooks that can deny a tool call": func(_ *execution.Request, s *agent.Situation) { s.ToolHook = true },
-		"files as attachments": func(r *execution.Request, _ *agent.Situation) {
-			r.Message.Attachments = []execution.Attachment{{FilePath: "/x.png", MimeType: "image/png"}}
-		},
 	} {
 		c := at.Capable()
 		c.Agent.Skills = true

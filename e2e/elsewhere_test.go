@@ -4,11 +4,13 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -89,17 +91,39 @@ func (m *otherMachine) args(host string, more ...string) []string {
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, k := range kits {
-		if k.name != "claude" && k.name != "codex" && k.name != "gemini" {
-			continue
-		}
 		forAgent(t, k.name, func(t *testing.T) {
+			can := k.can(t).Agent
 			l := newLab(t, k, fmt.Sprintf(`{"turns":[{"match":{"contains":"make"},"tools":[%s]},{"match":{"contains":"sleep"},"tools":[%s]},{"text":"Hello from there.","chunks":4,"repeat":true}]}`,
 				k.shell("echo made > made.txt"), k.shell("echo $$ > pid; exec sleep 300")))
+			if !can.Elsewhere {
+				l.refused("--on", "ssh:lab", "say hello")
+				return
+			}
 			m := newOtherMachine(t, l)
-			o := l.run(m.args("lab", "--approve", "yolo", "make a file")...)
+			args := m.args("lab", "--approve", "yolo", "--system", "Speak like a lighthouse keeper.")
+			note, skill := filepath.Join(l.work, "note.txt"), filepath.Join(l.work, "gatekeeper")
+			if err := errors.Join(os.WriteFile(note, []byte("the heron stands still"), 0o600), os.Mkdir(skill, 0o700),
+				os.WriteFile(filepath.Join(skill, "SKILL.md"), []byte("---\nname: gatekeeper\ndescription: Greets people at the gate of drawbar.\n---\nGreet.\n"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if can.FileAttachments {
+				args = append(args, "--attach", note)
+			}
+			if can.Skills {
+				args = append(args, "--skill", "./gatekeeper")
+			}
+			o := l.run(append(args, "make a file")...)
 			o.completed(t)
-			if o.result.Text != "Hello from there." || len(bodies[execution.TextDelta](o)) < 2 {
-				t.Errorf("text %q in %d pieces", o.result.Text, len(bodies[execution.TextDelta](o)))
+			for text, told := range map[string]bool{"lighthouse": true, "the heron stands still": can.FileAttachments, "at the gate of drawbar": can.Skills} {
+				if told && !slices.ContainsFunc(l.sent(), func(r string) bool { return strings.Contains(r, text) }) {
+					t.Errorf("%q did not reach the model", text)
+				}
+			}
+			if left, err := filepath.Glob("/tmp/drawbar-" + string(o.result.RunID) + "-*-there"); err != nil || len(left) > 0 {
+				t.Errorf("left there: %v %v", left, err)
+			}
+			if pieces := len(bodies[execution.TextDelta](o)); o.result.Text != "Hello from there." || pieces < 2 && k.name != "droid" {
+				t.Errorf("text %q in %d pieces", o.result.Text, pieces)
 			}
 			if b, err := os.ReadFile(filepath.Join(m.dir, "made.txt")); err != nil || strings.TrimSpace(string(b)) != "made" {
 				t.Errorf("the file there: %q %v", b, err)
@@ -109,7 +133,7 @@ func TestElsewhere(t *testing.T) {
 				t.Errorf("ssh was told %q, %v", asked, err)
 			}
 			for name, value := range l.env {
-				if strings.Contains(name, "KEY") && strings.Contains(string(asked), value) {
+				if strings.HasSuffix(name, "KEY") && strings.Contains(string(asked), value) {
 					t.Errorf("%s is an argument of ssh", name)
 				}
 			}
@@ -152,4 +176,68 @@ func TestElsewhere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestContainer: the same in a container of DRAWBAR_E2E_IMAGE, in which Claude Code is installed and which reaches this machine's loopback, by a program that
+// understands docker's command line, DRAWBAR_E2E_DOCKER.
+func TestContainer(t *testing.T) {
+	t.Parallel()
+	image, docker := os.Getenv("DRAWBAR_E2E_IMAGE"), os.Getenv("DRAWBAR_E2E_DOCKER")
+	if image == "" || docker == "" {
+		t.Skip("SKIPPED: no image with an agent here; DRAWBAR_E2E_IMAGE names one, DRAWBAR_E2E_DOCKER the program that runs it")
+	}
+	for _, k := range kits {
+		if k.name == "claude" {
+			t.Run(k.name, func(t *testing.T) { inContainer(t, k, image, docker) })
+		}
+	}
+}
+
+func inContainer(t *testing.T, k kit, image, docker string) {
+	l := newLab(t, k, fmt.Sprintf(`{"turns":[{"match":{"contains":"sleep"},"tools":[%s]},{"match":{"contains":"make"},"tools":[%s]},{"text":"Hello from there.","chunks":4,"repeat":true}]}`,
+		k.shell("touch started; exec sleep 300"), k.shell("pwd > made.txt")))
+	bin := filepath.Join(l.root, "dockerbin")
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	asked := filepath.Join(l.root, "asked")
+	if err := os.WriteFile(filepath.Join(bin, "docker"), fmt.Appendf(nil, "#!/bin/sh\nprintf '%%s\\n' \"$@\" >> %s\nexec %s \"$@\"\n", asked, docker), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--approve", "yolo", "--env", "HOME=/root", "--env", "IS_SANDBOX=1"}
+	for name := range l.env {
+		if strings.HasPrefix(name, "ANTHROPIC_") {
+			args = append(args, "--env", name)
+		}
+	}
+	l.env["PATH"] = bin + ":" + l.env["PATH"]
+	there := func(image string, more ...string) outcome {
+		return l.run(slices.Concat([]string{"--on", "docker:" + image}, args, more)...)
+	}
+
+	o := there(image, "make a file")
+	o.completed(t)
+	if o.result.Text != "Hello from there." || len(bodies[execution.TextDelta](o)) < 2 {
+		t.Errorf("text %q in %d pieces", o.result.Text, len(bodies[execution.TextDelta](o)))
+	}
+	if b, err := os.ReadFile(filepath.Join(l.work, "made.txt")); err != nil || string(b) != execution.Workspace+"\n" {
+		t.Errorf("the file there: %q %v", b, err)
+	}
+	if b, err := os.ReadFile(asked); err != nil || strings.Contains(string(b), "make a file") || strings.Contains(string(b), l.env["ANTHROPIC_API_KEY"]) {
+		t.Errorf("docker was told %q, %v", b, err)
+	}
+	for code, o := range map[execution.ErrorCode]outcome{
+		execution.CodeAgentNotInstalled: there(image, "--env", "PATH=/bin", "say hello"),
+		execution.CodeSpawn:             there("localhost/nothing:0", "say hello"),
+	} {
+		if o.result.Error == nil || o.result.Error.ErrorCode() != code {
+			t.Errorf("%s expected: %s %+v", code, o.result.Status, o.result.Error)
+		}
+	}
+	if o := there(image, "--timeout", "5s", "sleep now"); o.result.Error == nil || o.result.Error.ErrorCode() != execution.CodeTimeout {
+		t.Errorf("%s %+v", o.result.Status, o.result.Error)
+	}
+	if _, err := os.Stat(filepath.Join(l.work, "started")); err != nil {
+		t.Error("the command there did not begin")
+	} // its processes are looked for at the end of every test
 }

@@ -86,6 +86,7 @@ func capabilities() execution.Capabilities {
 			TakesCommand:      true,
 			TextStreaming:     true,
 			ParallelExecution: true,
+			Elsewhere:         true,
 			ApprovalModes:     []execution.ApprovalMode{execution.ApprovalYolo},
 			Verbs:             []execution.Verb{execution.VerbAbort},
 		},

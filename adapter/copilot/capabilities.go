@@ -47,6 +47,7 @@ func capabilities() execution.Capabilities {
 			StructuredSession: execution.TransportPersistent,
 			SubagentDispatch:  true,
 			ParallelExecution: true,
+			Elsewhere:         true,
 			InteractiveMode:   true,
 			StdinInjection:    true,
 			ImageInput:        true,

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -125,14 +124,7 @@ func (r *Remote) request(req execution.Request, agent string) (execution.Request
 	maps.Copy(env, run.Env)
 	run.Env = env
 	var err error
-	req.Message.Attachments, err = cliagent.ConvertAttachments(r.Name, req.Message.Attachments, func(a execution.Attachment) (execution.Attachment, error) {
-		if a.FilePath == "" {
-			return a, nil
-		}
-		read, err := cliagent.ReadAttachment(a)
-		a.Name, a.FilePath, a.MimeType, a.Base64 = read.Title, "", read.MediaType, base64.StdEncoding.EncodeToString(read.Data)
-		return a, err
-	})
+	req.Message.Attachments, err = cliagent.InlineAttachments(r.Name, req.Message.Attachments)
 	return req, err
 }
 

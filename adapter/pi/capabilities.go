@@ -34,7 +34,7 @@ func capabilities() execution.Capabilities {
 			MCP:               true, MCPTransports: []execution.MCPTransport{execution.MCPStdio, execution.MCPStreamableHTTP},
 			Skills: true, SkillsFormat: "directory",
 			AgentsMD:          true,
-			ParallelExecution: true, InteractiveMode: true, StdinInjection: true,
+			ParallelExecution: true, Elsewhere: true, InteractiveMode: true, StdinInjection: true,
 			ImageInput: true, FileAttachments: true, Plugins: true, PluginFormats: []string{pluginFormat},
 			AuthMethods: []execution.AuthMethod{
 				{Type: "api_key", Name: "a provider's API key", Description: "the provider's variable, such as ANTHROPIC_API_KEY"},

@@ -91,6 +91,9 @@ func freeTools(req execution.Request) (names []string) {
 
 // unlikeOwn refuses a server of the run that has the name of one in mcp.json, which Pi would use in its place.
 func unlikeOwn(l *cliagent.Launch) error {
+	if l.Request.Run.Invocation.Elsewhere() {
+		return nil // that file is not on this machine
+	}
 	userHome := l.Variable("HOME")
 	if userHome == "" {
 		userHome, _ = os.UserHomeDir() // without a home directory the user has no mcp.json

@@ -39,7 +39,7 @@ func capabilities() execution.Capabilities {
 			RuntimeHooks:  cliagent.RuntimeHooks(false), Plugins: true, PluginFormats: []string{settings.PluginExtension},
 			Thinking: true, ThinkingEfforts: slices.Clone(tiers),
 			JSONMode: true, StructuredOutput: true, StructuredSession: execution.TransportPersistent,
-			SubagentDispatch: true, ParallelExecution: true,
+			SubagentDispatch: true, ParallelExecution: true, Elsewhere: true,
 			InteractiveMode: true, StdinInjection: true,
 			ImageInput: true, FileAttachments: true,
 			AuthMethods: []execution.AuthMethod{

@@ -39,7 +39,7 @@ func Run(ctx context.Context, s Spec) ([]byte, Exit) {
 		closeAll(r.ours[:])
 		return failed(startError(s, err))
 	}
-	r.proc, err = os.StartProcess(l.path, l.argv, &os.ProcAttr{Dir: l.dir, Env: l.env, Files: l.files[:], Sys: helperAttr()})
+	r.proc, err = os.StartProcess(l.path, l.argv, &os.ProcAttr{Dir: l.dir, Env: l.env, Files: l.files[:], Sys: OwnGroup()})
 	closeAll(l.files[:])
 	if err != nil {
 		closeAll(r.ours[:])

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-func helperAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// OwnGroup are the attributes of a child to which no signal goes that this process gets with its group.
+func OwnGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func endHelper(p *os.Process, kill bool) {
 	sig := syscall.SIGTERM

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func helperAttr() *syscall.SysProcAttr {
+// OwnGroup are the attributes of a child to which no signal goes that this process gets with its group.
+func OwnGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
 

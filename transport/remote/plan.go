@@ -18,12 +18,14 @@ type Plan struct {
 	Argv    []string // that reaches the target; see Target.Argv
 	Where   string   // for errors
 	Dir     string   // working directory there
-	Env     []string // name=value, over that of a login there
+	Env     []string // name=value, over those there
 	Command string   // looked up there
 	Args    []string
+	Login   bool   // the shell there is no login's, and Command needs the PATH of one; a container has the environment of its image
 	Private string // directory of Files and Outputs, made there and removed at the end; empty for none
 	Files   []File
-	Outputs []string      // names in Private that are brought back, if the program has written them
+	Outputs []string      // names in Private that are brought to Here, if the program has written them
+	Here    string        // directory on this machine
 	Grace   time.Duration // from TERM to KILL when the connection ends
 }
 
@@ -40,8 +42,12 @@ const (
 	markUp    = mark + "up"
 	markGone  = mark + "missing" // the program is not there
 	markNoDir = mark + "nodir"
-	markOut   = mark + "out " // NAME BASE64
+	markNoTmp = mark + "notmp" // it cannot make private files
+	markOut   = mark + "out "  // NAME BASE64
 )
+
+// markFailed begins the last line of a proxy's standard error if the program did not run to its end: CODE MESSAGE.
+const markFailed = mark + "failed "
 
 // Lines of the target's standard input, after the script.
 const (
@@ -62,45 +68,44 @@ func (p Plan) script() string {
 	at := rand.Text()
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("printf '%%s\\n' %s >&2", quote(markUp))
-	line(". /etc/profile >/dev/null 2>&1; [ -r \"$HOME/.profile\" ] && . \"$HOME/.profile\" >/dev/null 2>&1")
+	if p.Login {
+		line("for f in /etc/profile \"$HOME/.profile\"; do [ -r \"$f\" ] && . \"$f\" >/dev/null 2>&1; done") // a file that is missing would end the shell
+	}
 	line("umask 077")
-	line("w=$(mktemp -d) || exit 96")
+	line("fail() { printf '%%s\\n' \"$1\" >&2; exit %d; }", exitUnreached)
+	noTmp := quote(markNoTmp)
+	line("w=$(mktemp -d) || fail %s", noTmp)
 	clean := `"$w"`
 	if p.Private != "" {
 		clean += " " + quote(p.Private)
-		line("mkdir %s || exit 96", quote(p.Private))
+		line("mkdir %s || fail %s", quote(p.Private), noTmp)
 	}
-	line("trap 'rm -rf %s' EXIT", strings.ReplaceAll(clean, "'", `'\''`))
+	line("trap 'rm -rf %s' EXIT; trap : PIPE", strings.ReplaceAll(clean, "'", `'\''`)) // the shell may say something when the connection is broken
 	for _, f := range p.Files {
 		if f.Mode.IsDir() {
 			line("mkdir -p %s", quote(f.Path))
 			continue
 		}
-		line("mkdir -p %s && printf %%s %s | base64 -d > %s && chmod %o %s || exit 96", quote(path.Dir(f.Path)), quote(base64.StdEncoding.EncodeToString(f.Content)), quote(f.Path), f.Mode.Perm(), quote(f.Path))
+		line("mkdir -p %s && printf %%s %s | base64 -d > %s && chmod %o %s || fail %s", quote(path.Dir(f.Path)), quote(base64.StdEncoding.EncodeToString(f.Content)), quote(f.Path), f.Mode.Perm(), quote(f.Path), noTmp)
 	}
-	line("cd %s 2>/dev/null || { printf '%%s\\n' %s >&2; exit 96; }", quote(p.Dir), quote(markNoDir))
+	line("cd %s 2>/dev/null || fail %s", quote(p.Dir), quote(markNoDir))
 	for _, e := range p.Env {
 		name, value, _ := strings.Cut(e, "=")
 		line("export %s=%s", name, quote(value))
 	}
 	line("set -- %s", strings.Join(quoted(append([]string{p.Command}, p.Args...)), " "))
-	line("command -v \"$1\" >/dev/null 2>&1 || { printf '%%s\\n' %s >&2; exit 127; }", quote(markGone))
-	line("env --default-signal=INT true 2>/dev/null && set -- env --default-signal=INT,QUIT \"$@\"") // what a shell starts beside itself ignores them
-	line("mkfifo \"$w/in\" || exit 96")
-	line("exec 3<&0")
-	line("if command -v setsid >/dev/null 2>&1; then own=-; ( export DRAWBAR_AT=%[1]s; exec setsid \"$@\" <\"$w/in\" 3<&- ) & else own=; ( export DRAWBAR_AT=%[1]s; exec \"$@\" <\"$w/in\" 3<&- ) & fi", at)
-	line("pid=$!")
-	line("exec 4>\"$w/in\"")
+	line("command -v \"$1\" >/dev/null 2>&1 || fail %s", quote(markGone))
+	line("own=; s=; command -v setsid >/dev/null 2>&1 && own=- s=setsid")
 	// What the program has started is known by its variable, where the system shows those; elsewhere only its session is.
 	line("kin() { grep -ls DRAWBAR_AT=%s /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\\n'; }", at)
-	line("end() { kill -TERM \"$own$pid\" $(kin) 2>/dev/null; n=%d; while [ \"$n\" -gt 0 ] && { kill -0 \"$own$pid\" 2>/dev/null || [ -n \"$(kin)\" ]; }; do sleep 0.1; n=$((n-1)); done; kill -KILL \"$own$pid\" $(kin) 2>/dev/null; }",
+	line("get() { until [ -s \"$w/$1\" ]; do sleep 0.1; done; cat \"$w/$1\"; }")
+	line("end() { p=$own$(get pid); kill -TERM \"$p\" $(kin) 2>/dev/null; n=%d; while [ \"$n\" -gt 0 ] && { kill -0 \"$p\" 2>/dev/null || [ -n \"$(kin)\" ]; }; do sleep 0.1; n=$((n-1)); done; kill -KILL \"$p\" $(kin) 2>/dev/null; }",
 		max(int(p.Grace/(100*time.Millisecond)), 1))
-	line("( trap '' PIPE; while IFS= read -r l; do case $l in I*) printf '%%s\\n' \"${l#I}\" >&4;; N*) printf %%s \"${l#N}\" >&4;; E) exec 4>&-;; S) kill -TERM \"$own$pid\" 2>/dev/null;; C) kill -INT \"$own$pid\" 2>/dev/null;; esac; done; exec 4>&-; end ) <&3 2>/dev/null &")
-	line("reader=$!")
-	line("exec 3<&- 4>&-")
-	line("wait \"$pid\"; code=$?")
-	line("kill \"$reader\" 2>/dev/null")
-	line("{ [ -n \"$own\" ] || [ -n \"$(kin)\" ]; } && end")
+	// Neither side is beside the shell: what is has its interrupts ignored.
+	line("{ sh -c 'echo $PPID' >\"$w/reader\"; trap '' PIPE; trap 'exit 0' TERM; while IFS= read -r l; do case $l in I*) printf '%%s\\n' \"${l#I}\";; N*) printf %%s \"${l#N}\";; E) exec >&-;; S) kill -TERM \"$own$(get pid)\";; C) kill -INT \"$own$(get pid)\";; esac; done; exec >&-; end; } 2>/dev/null |")
+	line("{ DRAWBAR_AT=%s $s sh -c 'echo $$ >\"$0\"; exec \"$@\"' \"$w/pid\" \"$@\"; code=$?; kill \"$(get reader)\" 2>/dev/null; exit \"$code\"; }", at)
+	line("code=$?")
+	line("[ -s \"$w/pid\" ] && { [ -n \"$own\" ] || [ -n \"$(kin)\" ]; } && end")
 	for _, name := range p.Outputs {
 		file := quote(path.Join(p.Private, name))
 		line("[ -f %s ] && printf '%%s%%s %%s\\n' %s %s \"$(base64 < %s | tr -d '\\n')\" >&2", file, quote(markOut), quote(name), file)

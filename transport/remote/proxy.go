@@ -18,16 +18,35 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/transport/process"
 )
 
 // role is the first argument of a process that stands for a program elsewhere.
 const role = "remote-run"
 
-// Exit codes of the proxy that are not the program's.
-const (
-	exitUnreached = 96
-	exitMissing   = 127
-)
+// exitUnreached is the exit code of a proxy whose program did not run to its end. Why is the last line of its standard error; see Failure.
+const exitUnreached = 96
+
+// failed prints why, and returns the exit code.
+func failed(errs io.Writer, code execution.ErrorCode, format string, args ...any) int {
+	fmt.Fprintf(errs, "%s%s %s\n", markFailed, code, fmt.Sprintf(format, args...))
+	return exitUnreached
+}
+
+// Failure returns why a program did not run elsewhere, or not to its end, and the rest of the standard error of the process that stands for it; nil if it did.
+func Failure(stderr string) (err *execution.Error, rest string) {
+	i := strings.LastIndex(stderr, markFailed)
+	if i < 0 {
+		return nil, stderr
+	}
+	code, message, _ := strings.Cut(strings.TrimSuffix(stderr[i+len(markFailed):], "\n"), " ")
+	if strings.Contains(message, "\n") {
+		return nil, stderr // the program's own
+	}
+	return &execution.Error{Code: execution.ErrorCode(code), Message: message}, stderr[:i]
+}
 
 var offered atomic.Bool
 
@@ -57,8 +76,7 @@ func stand(file string, in io.Reader, out, errs io.Writer) int {
 		err = json.Unmarshal(b, &p)
 	}
 	if err != nil {
-		fmt.Fprintf(errs, "read the plan of a remote run: %v\n", err)
-		return exitUnreached
+		return failed(errs, execution.CodeInternal, "read the plan of a remote run: %v", err)
 	}
 	if err := os.Remove(file); err != nil { // it has secrets
 		fmt.Fprintf(errs, "%v\n", err)
@@ -70,20 +88,18 @@ func stand(file string, in io.Reader, out, errs io.Writer) int {
 
 // run runs a plan.
 func (p Plan) run(signals <-chan os.Signal, in io.Reader, out, errs io.Writer) int {
-	cmd := exec.Command(p.Argv[0], p.Argv[1:]...) //nolint:gosec // the command is the caller's
-	cmd.Stdout = out
+	cmd := exec.Command(p.Argv[0], p.Argv[1:]...)         //nolint:gosec // the command is the caller's
+	cmd.Stdout, cmd.SysProcAttr = out, process.OwnGroup() // what stops us is for the program: it goes there as a line
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		fmt.Fprintln(errs, err)
-		return exitUnreached
+		return failed(errs, execution.CodeSpawn, "%v", err)
 	}
 	said, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		fmt.Fprintf(errs, "reach %s: %v\n", p.Where, err)
-		return exitUnreached
+		return failed(errs, execution.CodeSpawn, "reach %s: %v", p.Where, err)
 	}
 	conn := &connection{w: stdin}
 	script := p.script()
@@ -96,26 +112,23 @@ func (p Plan) run(signals <-chan os.Signal, in io.Reader, out, errs io.Writer) i
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	switch {
-	case why != 0:
-		return why
+	case why != nil:
+		return failed(errs, why.Code, "%s", why.Message)
 	case !up:
-		fmt.Fprintf(errs, "%s cannot be reached\n", p.Where)
-		return exitUnreached
+		return failed(errs, execution.CodeSpawn, "%s cannot be reached", p.Where)
 	case errors.As(err, &exit) && exit.ExitCode() == 255 && p.Argv[0] == "ssh":
-		fmt.Fprintf(errs, "the connection to %s was lost\n", p.Where)
-		return exitUnreached
+		return failed(errs, execution.CodeAgentCrash, "the connection to %s was lost", p.Where)
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
 		return exit.ExitCode()
 	case err != nil:
-		fmt.Fprintln(errs, err)
-		return exitUnreached
+		return failed(errs, execution.CodeAgentCrash, "the program that reaches %s ended in an unknown way: %v", p.Where, err)
 	}
 	return 0
 }
 
-// watch passes on the target's standard error but for our own lines, which it obeys. up says that the target was reached, code is that of a program that could
-// not be started.
-func (p Plan) watch(said io.Reader, errs io.Writer) (up bool, code int) {
+// watch passes on the target's standard error but for our own lines, which it obeys. up says that the target was reached, why that the program could not be
+// started there.
+func (p Plan) watch(said io.Reader, errs io.Writer) (up bool, why *execution.Error) {
 	r := bufio.NewReader(said)
 	for {
 		line, err := r.ReadBytes('\n')
@@ -126,16 +139,16 @@ func (p Plan) watch(said io.Reader, errs io.Writer) (up bool, code int) {
 		case text == markUp:
 			up = true
 		case text == markGone:
-			fmt.Fprintf(errs, "%s is not installed on %s\n", p.Command, p.Where)
-			code = exitMissing
+			why = execution.Errorf(execution.CodeAgentNotInstalled, "%s is not installed on %s", p.Command, p.Where)
 		case text == markNoDir:
-			fmt.Fprintf(errs, "%s has no directory %s\n", p.Where, p.Dir)
-			code = exitUnreached
+			why = execution.Errorf(execution.CodeValidation, "%s has no directory %s", p.Where, p.Dir)
+		case text == markNoTmp:
+			why = execution.Errorf(execution.CodeSpawn, "%s cannot make the private files of the run", p.Where)
 		case strings.HasPrefix(text, markOut):
 			p.bring(strings.TrimPrefix(text, markOut), errs)
 		}
 		if err != nil {
-			return up, code
+			return up, why
 		}
 	}
 }
@@ -148,7 +161,7 @@ func (p Plan) bring(text string, errs io.Writer) {
 		err = fmt.Errorf("the name %q leads elsewhere", name)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(p.Private, name), content, 0o600)
+		err = os.WriteFile(filepath.Join(p.Here, name), content, 0o600)
 	}
 	if err != nil {
 		fmt.Fprintf(errs, "bring %s from %s: %v\n", name, p.Where, err)

@@ -4,6 +4,7 @@ package remote
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -97,15 +98,18 @@ func TestProgram(t *testing.T) {
 			if got := plan(t, argv, "wc", "-c").play(strings.NewReader(long+"\n"), nil); strings.TrimSpace(got.out) != "300001" {
 				t.Errorf("%+v", got)
 			}
+			if got := plan(t, argv, "sh", "-c", "sleep 0.5; cat /dev/stdin").play(strings.NewReader("read late\n"), nil); got.out != "read late\n" {
+				t.Errorf("%+v", got)
+			}
 			if got := plan(t, argv, "true").play(strings.NewReader("nobody reads this\n"), nil); got.code != 0 || got.errs != "" {
 				t.Errorf("%+v", got)
 			}
-			if got := plan(t, argv, "no-such-program").play(strings.NewReader(""), nil); got.code != exitMissing || got.errs != "no-such-program is not installed on there\n" {
+			if got := plan(t, argv, "no-such-program").play(strings.NewReader(""), nil); got.code != exitUnreached || got.errs != markFailed+"AGENT_NOT_INSTALLED no-such-program is not installed on there\n" {
 				t.Errorf("%+v", got)
 			}
 			nowhere := plan(t, argv, "true")
 			nowhere.Dir += "/nothing"
-			if got := nowhere.play(strings.NewReader(""), nil); got.code != exitUnreached || !strings.HasPrefix(got.errs, "there has no directory /") {
+			if got := nowhere.play(strings.NewReader(""), nil); got.code != exitUnreached || !strings.HasPrefix(got.errs, markFailed+"VALIDATION_ERROR there has no directory /") {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -113,6 +117,56 @@ func TestProgram(t *testing.T) {
 	for name, argv := range map[string][]string{"no program": {"no-such-ssh"}, "refused": {"sh", "-c", "echo Permission denied. >&2; exit 255"}} {
 		if got := plan(t, argv, "true").play(strings.NewReader(""), nil); got.code != exitUnreached || !strings.Contains(got.errs, "there") {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestEnvironment: the shell of a machine reads the profile of a login, as far as there is one; that of a container has the environment of its image.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	for _, argv := range shells(t) {
+		home := t.TempDir()
+		argv = append([]string{"env", "HOME=" + home}, argv...)
+		p := plan(t, argv, "sh", "-c", `echo "$GREETING"`)
+		p.Login = true
+		if got := p.play(strings.NewReader(""), nil); got.code != 0 || got.out != "\n" {
+			t.Errorf("%s without a profile: %+v", argv[2], got)
+		}
+		if err := os.WriteFile(filepath.Join(home, ".profile"), []byte("GREETING=hello\nexport GREETING\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.play(strings.NewReader(""), nil); got.out != "hello\n" {
+			t.Errorf("%s of a login: %+v", argv[2], got)
+		}
+		if p.Login = false; p.play(strings.NewReader(""), nil).out != "\n" {
+			t.Errorf("%s of a container reads the profile of a login", argv[2])
+		}
+		p.Private = filepath.Join(home, "missing", "private")
+		if got := p.play(strings.NewReader(""), nil); got.code != exitUnreached || !strings.HasSuffix(got.errs, markFailed+"SPAWN_ERROR there cannot make the private files of the run\n") {
+			t.Errorf("%s: %+v", argv[2], got)
+		}
+	}
+}
+
+// TestFailure: why a program did not run is told from what it, and what reaches it, have printed.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	for stderr, want := range map[string]string{
+		"ssh: no route\n" + markFailed + "SPAWN_ERROR ssh:a cannot be reached\n": "SPAWN_ERROR ssh:a cannot be reached|ssh: no route\n",
+		"cut" + markFailed + "AGENT_CRASH lost\n":                                "AGENT_CRASH lost|cut",
+		markFailed + "AGENT_CRASH x\nmore\n":                                     "",
+		"a program's error\n":                                                    "",
+		"":                                                                       "",
+	} {
+		err, rest := Failure(stderr)
+		got := "|" + rest
+		if err != nil {
+			got = string(err.Code) + " " + err.Message + got
+		} else if want == "" {
+			want = "|" + stderr
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", stderr, got, want)
 		}
 	}
 }
@@ -136,12 +190,12 @@ func TestOutputs(t *testing.T) {
 			t.Errorf("%v %q", err, errs.String())
 		}
 	}
-	p := Plan{Private: t.TempDir(), Where: "there"}
+	p := Plan{Private: "/nowhere", Here: t.TempDir(), Where: "there"}
 	var errs bytes.Buffer
 	p.bring("answer YQoAYg==", &errs)
 	p.bring("../evil YQ==", &errs)
 	p.bring("broken ???", &errs)
-	if b, err := os.ReadFile(filepath.Join(p.Private, "answer")); err != nil || string(b) != "a\n\x00b" || strings.Count(errs.String(), "bring ") != 2 {
+	if b, err := os.ReadFile(filepath.Join(p.Here, "answer")); err != nil || string(b) != "a\n\x00b" || strings.Count(errs.String(), "bring ") != 2 {
 		t.Errorf("%q %v %s", b, err, errs.String())
 	}
 }
@@ -195,14 +249,19 @@ func TestStopped(t *testing.T) {
 			stdin, err := cmd.StdinPipe()
 			out := &pids{}
 			cmd.Stdout = out
-			if err != nil || cmd.Start() != nil {
+			said, errs, pipeErr := os.Pipe()
+			cmd.Stderr = errs
+			if err := errors.Join(err, pipeErr, cmd.Start(), errs.Close()); err != nil {
 				t.Fatal(err)
 			}
 			_, _ = fmt.Fprintf(stdin, "%d\n%s", len(script), script)
 			list := out.wait(t)
-			_ = stdin.Close()
+			_, _ = stdin.Close(), said.Close()
 			_ = cmd.Wait()
 			gone(t, list)
+			if _, err := os.Stat(p.Private); err == nil {
+				t.Error("the private directory is left there")
+			}
 		})
 	}
 }

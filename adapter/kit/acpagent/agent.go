@@ -221,6 +221,7 @@ func (a Agent) capabilities() execution.Capabilities {
 			ApprovalModes:      []execution.ApprovalMode{execution.ApprovalYolo, execution.ApprovalPrompt, execution.ApprovalDeny},
 			StructuredSession:  execution.TransportPersistent,
 			ParallelExecution:  true,
+			Elsewhere:          true,
 			InteractiveMode:    true,
 			StdinInjection:     true,
 			ImageInput:         true,

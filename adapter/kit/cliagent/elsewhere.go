@@ -2,8 +2,11 @@ package cliagent
 
 import (
 	"cmp"
+	"errors"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/drawbar/drawbar/execution"
@@ -13,6 +16,23 @@ import (
 
 // planFile is the private file with what runs elsewhere.
 const planFile = "remote.json"
+
+// bring makes what the request names on this machine, in the directory here, part of what goes to the target.
+func (r *run) bring(here string) *execution.Error {
+	r.req.Run.Skills = slices.Clone(r.req.Run.Skills)
+	for i, s := range r.req.Run.Skills {
+		if !filepath.IsAbs(s) {
+			r.req.Run.Skills[i] = filepath.Join(here, s)
+		}
+	}
+	list, err := InlineAttachments(r.spec.Name, r.req.Message.Attachments)
+	var typed *execution.Error
+	if errors.As(err, &typed) {
+		return typed
+	}
+	r.req.Message.Attachments = list
+	return nil
+}
 
 // elsewhere is prepare for a program on another machine, in a container or a pod: a process of this program stands for it. Its environment is the one there,
 // with the variables of the adapter and the request; nothing is passed on from here.
@@ -37,12 +57,12 @@ func (r *run) elsewhere(target execution.Target, here string, inv Invocation) (p
 		}
 	}
 	plan := remote.Plan{Argv: remote.Argv(target, here), Where: target.String(), Dir: r.req.Run.Cwd, Env: env, Command: cmp.Or(inv.Command, r.spec.Command), Args: inv.Args,
-		Outputs: r.launch.outputs, Grace: Grace(r.req.Run, cmp.Or(r.spec.Grace, process.DefaultGrace))}
+		Login: target.Kind == execution.TargetSSH, Outputs: r.launch.outputs, Here: r.launch.local(), Grace: Grace(r.req.Run, cmp.Or(r.spec.Grace, process.DefaultGrace))}
 	if r.launch.used() {
 		plan.Private = r.launch.Dir
 	}
 	for _, f := range r.launch.files {
-		plan.Files = append(plan.Files, remote.File{Path: f.path, Content: f.content, Mode: f.mode})
+		plan.Files = append(plan.Files, remote.File{Path: path.Join(r.launch.Dir, f.name), Content: f.content, Mode: f.mode})
 	}
 	content, err := plan.Encode()
 	if err != nil {
@@ -52,12 +72,11 @@ func (r *run) elsewhere(target execution.Target, here string, inv Invocation) (p
 	if err != nil {
 		return process.Spec{}, refuse(execution.Errorf(execution.CodeSpawn, "find this program: %w", err))
 	}
-	r.launch.files = nil // they are part of the plan, and are made there
-	file := r.launch.File(planFile, content)
+	r.launch.files = []privateFile{{name: planFile, content: content, mode: 0o600}} // the others are part of it, and are made there
 	if err := r.launch.write(); err != nil {
 		return process.Spec{}, &refusal{err: execution.Errorf(execution.CodeSpawn, "start %s on %s: %w", r.spec.Name, target, err), spawn: err}
 	}
-	argv := remote.Command(self, file)
+	argv := remote.Command(self, filepath.Join(r.launch.local(), planFile))
 	return process.Spec{Path: argv[0], Args: argv[1:], Dir: here, Env: r.opts.Environ(), Stdin: inv.Stdin, KeepStdin: inv.KeepStdin, Run: string(r.req.Run.RunID),
-		Scratch: []string{filepath.Dir(file)}, Roomy: r.spec.Hasty, Grace: Grace(r.req.Run, r.spec.Grace), Drain: r.spec.Drain}, nil
+		Scratch: r.launch.scratch(), Roomy: r.spec.Hasty, Grace: Grace(r.req.Run, r.spec.Grace), Drain: r.spec.Drain}, nil
 }

@@ -1,11 +1,13 @@
 package cliagent
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -17,16 +19,17 @@ import (
 type Launch struct {
 	Request execution.Request
 	Parser  Parser          // what NewParser returned for this run
-	Dir     string          // absolute path of the run's private directory; it is created only if File or Output was called
+	Dir     string          // absolute path of the run's private directory, where the agent runs; it is created only if File or Output was called
 	Hook    *HookLines      // the caller's hooks that the agent must call; nil for none
 	environ func() []string // inherited environment
+	here    string          // of an agent that runs elsewhere: the private directory on this machine
 	files   []privateFile
 	outputs []string // names of files that the agent writes
 	err     error    // the first invalid use of File or Output
 }
 
 type privateFile struct {
-	path    string
+	name    string // slashes are those of this machine
 	content []byte
 	mode    fs.FileMode
 }
@@ -36,9 +39,8 @@ type privateFile struct {
 // arguments. The name may contain directories, which are created; a name that leaves Dir fails the run before it
 // starts. The content must not change until then. A second file of the same name replaces the first.
 func (l *Launch) File(name string, content []byte) string {
-	path := l.path(name)
-	l.files = append(l.files, privateFile{path: path, content: content, mode: 0o600})
-	return path
+	l.files = append(l.files, privateFile{name: name, content: content, mode: 0o600})
+	return l.path(name)
 }
 
 // Copy is File for a file that the program may only read.
@@ -67,12 +69,17 @@ func (l *Launch) Output(name string) string {
 }
 
 func (l *Launch) path(name string) string {
-	path := filepath.Join(l.Dir, name)
-	if (!filepath.IsLocal(name) || path == l.Dir) && l.err == nil {
+	if (!filepath.IsLocal(name) || filepath.Clean(name) == ".") && l.err == nil {
 		l.err = fmt.Errorf("private file %q: the name leads out of the directory of the run", name)
 	}
-	return path
+	if l.here != "" {
+		return path.Join(l.Dir, filepath.ToSlash(name))
+	}
+	return filepath.Join(l.Dir, name)
 }
+
+// local is the private directory on this machine.
+func (l *Launch) local() string { return cmp.Or(l.here, l.Dir) }
 
 // maxOutput bounds a file that the agent writes for the run; a larger one is ignored.
 const maxOutput = 16 << 20
@@ -81,7 +88,7 @@ const maxOutput = 16 << 20
 func (l *Launch) collect() map[string][]byte {
 	var found map[string][]byte
 	for _, name := range l.outputs {
-		path := filepath.Join(l.Dir, name)
+		path := filepath.Join(l.local(), name)
 		info, err := os.Lstat(path)
 		if err != nil || !info.Mode().IsRegular() || info.Size() > maxOutput {
 			continue
@@ -103,7 +110,7 @@ func (l *Launch) scratch() []string {
 	if !l.used() {
 		return nil
 	}
-	return []string{l.Dir}
+	return []string{l.local()}
 }
 
 // used reports whether the private directory is needed.
@@ -122,7 +129,12 @@ func newLaunch(req execution.Request) (*Launch, error) {
 	}
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
-	return &Launch{Request: req, Dir: filepath.Join(temp, "drawbar-"+id+"-"+hex.EncodeToString(random[:]))}, nil
+	name := "drawbar-" + id + "-" + hex.EncodeToString(random[:])
+	l := &Launch{Request: req, Dir: filepath.Join(temp, name)}
+	if req.Run.Invocation.Elsewhere() { // where this machine's directory for temporary files need not be, or may be the same one
+		l.Dir, l.here = path.Join("/tmp", name+"-there"), l.Dir
+	}
+	return l, nil
 }
 
 // PrivateDir returns the private directory of a run.
@@ -158,13 +170,14 @@ func (l *Launch) write() error {
 		return nil
 	}
 	// Mkdir fails if the path exists, so nobody else can have prepared the directory.
-	if err := os.Mkdir(l.Dir, 0o700); err != nil {
+	if err := os.Mkdir(l.local(), 0o700); err != nil {
 		return fmt.Errorf("create the private directory of the run: %w", err)
 	}
 	for _, f := range l.files {
-		dir := filepath.Dir(f.path)
+		at := filepath.Join(l.local(), f.name)
+		dir := filepath.Dir(at)
 		if f.mode.IsDir() {
-			dir = f.path
+			dir = at
 		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("create the private directory of the run: %w", err)
@@ -172,7 +185,7 @@ func (l *Launch) write() error {
 		if f.mode.IsDir() {
 			continue
 		}
-		if err := os.WriteFile(f.path, f.content, f.mode); err != nil {
+		if err := os.WriteFile(at, f.content, f.mode); err != nil {
 			return fmt.Errorf("write a private file of the run: %w", err)
 		}
 	}
@@ -184,5 +197,5 @@ func (l *Launch) remove() error {
 	if !l.used() || l.err != nil {
 		return nil
 	}
-	return process.RemoveScratch(l.Dir)
+	return process.RemoveScratch(l.local())
 }

@@ -169,3 +169,15 @@ func ConvertAttachments[T any](agent string, list []execution.Attachment, conver
 	}
 	return all, nil
 }
+
+// InlineAttachments replaces the files of a message by their content, for an agent that is not on this machine.
+func InlineAttachments(agent string, list []execution.Attachment) ([]execution.Attachment, error) {
+	return ConvertAttachments(agent, list, func(a execution.Attachment) (execution.Attachment, error) {
+		if a.FilePath == "" {
+			return a, nil
+		}
+		read, err := ReadAttachment(a)
+		a.Name, a.FilePath, a.MimeType, a.Base64 = read.Title, "", read.MediaType, base64.StdEncoding.EncodeToString(read.Data)
+		return a, err
+	})
+}

@@ -42,6 +42,11 @@ func (r *run) prepare(ctx context.Context) (process.Spec, *refusal) {
 	if err != nil {
 		return process.Spec{}, refuse(execution.Errorf(execution.CodeValidation, "run.invocation: %w", err))
 	}
+	if r.req.Run.Invocation.Elsewhere() {
+		if err := r.bring(here); err != nil {
+			return process.Spec{}, refuse(err)
+		}
+	}
 	r.req.Run.Cwd = target.WorkDir(here)
 	if err := r.serveTools(); err != nil {
 		return process.Spec{}, refuse(err)
@@ -131,7 +136,9 @@ func (r *run) build(inv *Invocation) *refusal {
 		return refuse(execution.Errorf(execution.CodeSpawn, "start %s: %w", r.spec.Name, err))
 	}
 	r.launch = launch
-	launch.environ = r.opts.Environ
+	if !r.req.Run.Invocation.Elsewhere() {
+		launch.environ = r.opts.Environ
+	}
 	if r.hook != nil {
 		if launch.Hook, err = r.hook.lines(launch); err != nil {
 			return refuse(execution.Errorf(execution.CodeSpawn, "start %s: %w", r.spec.Name, err))

@@ -11,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/toolserver"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/transport/process"
+	"github.com/drawbar/drawbar/transport/remote"
 )
 
 // run is one execution, on three goroutines: the caller's, which reads the process, parses and yields; one that
@@ -141,6 +142,12 @@ func (r *run) converse(ctx context.Context) (execution.Result, bool) {
 		r.why = contextReason(ctx) // the transport noticed before the watch did
 	}
 	r.drive.sink.outputs = r.launch.collect()
+	if r.req.Run.Invocation.Elsewhere() {
+		var err *execution.Error
+		if err, exit.StderrTail = remote.Failure(exit.StderrTail); err != nil {
+			r.drive.sink.Fail(err)
+		}
+	}
 	res := r.drive.finish(exit, r.why)
 	last := r.drive.sink.exchange(nil)
 	r.mu.Unlock()

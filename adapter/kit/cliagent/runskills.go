@@ -6,7 +6,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/drawbar/drawbar/execution"
 )
@@ -90,9 +89,9 @@ func (l *Launch) SkillPlugin(manifest string) (string, error) {
 	if len(l.Request.Run.Skills) == 0 {
 		return "", nil
 	}
-	file := l.File(path.Join("skills-plugin", manifest), []byte(`{"name":"drawbar-skills","version":"1.0.0","description":"skills of this run"}`))
+	l.File(path.Join("skills-plugin", manifest), []byte(`{"name":"drawbar-skills","version":"1.0.0","description":"skills of this run"}`))
 	if err := l.Skills("skills-plugin/skills"); err != nil {
 		return "", err
 	}
-	return strings.TrimSuffix(file, string(filepath.Separator)+filepath.FromSlash(manifest)), nil
+	return l.path("skills-plugin"), nil
 }

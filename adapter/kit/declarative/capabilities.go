@@ -75,7 +75,7 @@ func (c claim) has(e *Entry) bool {
 func (e *Entry) capabilities() execution.Capabilities {
 	caps := execution.Capabilities{Notes: slices.Clone(e.Notes)}
 	a := &caps.Agent
-	a.Verbs, a.AgentsMD = []execution.Verb{execution.VerbAbort}, true
+	a.Verbs, a.AgentsMD, a.Elsewhere = []execution.Verb{execution.VerbAbort}, true, true
 	for _, c := range claims() {
 		if c.has(e) {
 			c.set(&caps)
