@@ -154,42 +154,47 @@ func (l *Ledger) archived(turn string, tx *Tx) ([]span, error) {
 			list = append(list, span{File: to, Length: int64(len(content)), SHA256: marker(content)})
 			return nil
 		}
-		s, err := spanOf(l.disk, from, to)
+		s, err := l.disk.span(from, to)
 		if err == nil {
 			list = append(list, s)
 		}
 		return err
 	}
-	err := eachFile(l.disk, protocol.BundleDir(turn), func(name string) error { return add(protocol.BundleDir(turn)+"/"+name, name) })
-	staging := path.Dir(protocol.StagedFile(turn))
-	if err == nil {
-		err = eachFile(l.disk, staging, func(name string) error { return add(staging+"/"+name, "staging/"+name) })
+	for dir, prefix := range map[string]string{protocol.BundleDir(turn): "", path.Dir(protocol.StagedFile(turn)): "staging/"} {
+		names, err := l.disk.under(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if err := add(dir+"/"+name, prefix+name); err != nil {
+				return nil, err
+			}
+		}
 	}
-	if err == nil && l.flatStagedOf(turn) {
-		err = add(flatStaged, "staging/turn-result.flat.json")
+	if l.flatStagedOf(turn) {
+		if err := add(flatStaged, "staging/turn-result.flat.json"); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortFunc(list, func(a, b span) int { return strings.Compare(a.File, b.File) })
-	return list, err
+	return list, nil
 }
 
-// eachFile calls fn for the regular files below a folder, with paths relative to it. The folder may be missing.
-func eachFile(d *disk, dir string, fn func(name string) error) error {
-	err := fs.WalkDir(d.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
+// under returns the regular files below a folder, with paths relative to it. The folder may be missing.
+func (d *disk) under(dir string) (names []string, err error) {
+	err = fs.WalkDir(d.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			names = append(names, strings.TrimPrefix(name, dir+"/"))
 		}
-		return fn(strings.TrimPrefix(name, dir+"/"))
+		return err
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, failed("read", d.at(dir), err)
 	}
-	if err != nil {
-		return failed("read", d.at(dir), err)
-	}
-	return nil
+	return names, nil
 }
 
-func spanOf(d *disk, from, name string) (span, error) {
+func (d *disk) span(from, name string) (span, error) {
 	f, err := d.root.Open(from)
 	if err != nil {
 		return span{}, failed("read", d.at(from), err)

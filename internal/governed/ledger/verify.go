@@ -59,6 +59,7 @@ type Break struct {
 
 // verifier walks the chain and compares it with the files.
 type verifier struct {
+	beneath  beneath
 	v        *View
 	report   *Report
 	files    map[string]*covered
@@ -80,11 +81,6 @@ type covered struct {
 // Verify checks the record against its hash chain and names the first broken line. heads are the chain heads that
 // checkpoints name, newest first: a chain that was rewritten or truncated does not contain them. It takes no lock.
 func Verify(ctx context.Context, root string, heads []string) (Report, error) {
-	return VerifyGrown(ctx, root, heads, 0)
-}
-
-// VerifyGrown is Verify without reading the archives of the first entries, which were verified before.
-func VerifyGrown(ctx context.Context, root string, heads []string, verified int64) (Report, error) {
 	d, err := openDisk(root, nil)
 	if err != nil {
 		return Report{}, err
@@ -95,7 +91,7 @@ func VerifyGrown(ctx context.Context, root string, heads []string, verified int6
 		if err != nil {
 			return Report{}, err
 		}
-		rep, err := verify(ctx, view, heads, verified)
+		rep, err := verify(ctx, view, d, heads, 0)
 		if err != nil || rep.OK || try > 20 {
 			return rep, err
 		}
@@ -107,9 +103,10 @@ func VerifyGrown(ctx context.Context, root string, heads []string, verified int6
 	}
 }
 
-func verify(ctx context.Context, view *View, heads []string, verified int64) (Report, error) {
+// verify leaves out the archives of the first entries, which were verified before.
+func verify(ctx context.Context, view *View, beneath beneath, heads []string, verified int64) (Report, error) {
 	rep := Report{Pending: view.Pending, Heads: len(heads)}
-	c := &verifier{v: view, report: &rep, verified: verified, files: map[string]*covered{}, whole: map[string]string{}, places: map[string]int64{}}
+	c := &verifier{v: view, beneath: beneath, report: &rep, verified: verified, files: map[string]*covered{}, whole: map[string]string{}, places: map[string]int64{}}
 	defer c.close()
 	err := c.walk(ctx, heads)
 	for _, file := range chained() {

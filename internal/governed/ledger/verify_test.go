@@ -1,8 +1,11 @@
 package ledger
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,9 +64,38 @@ func rechain(t testing.TB, root string) {
 	write(t, root, protocol.ChainFile, string(out))
 }
 
+// sameOfACopy: a copy that is not here yet, of which the files that differ from those here came along, has the same break.
+func sameOfACopy(t *testing.T, here, root string) {
+	t.Helper()
+	c := Copy{Files: map[string][]byte{}}
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !Copied(name) {
+			return err
+		}
+		c.Names = append(c.Names, name)
+		if content := load(t, root, name); content != load(t, here, name) {
+			c.Files[name] = []byte(content)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(c.Names)
+	want, err := Verify(t.Context(), root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := VerifyCopy(t.Context(), here, c, 0)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("of a copy: %+v %v, want %+v", got, err, want)
+	}
+}
+
 func TestVerifyNamesTheFirstBrokenLine(t *testing.T) {
 	t.Parallel()
 	const turns = 30 // enough for marks
+	const archived = protocol.ArchiveDir + "/turn_0000000000000001/PROMPT.md"
 	whole, heads := recordOf(t, turns)
 	for _, tc := range []struct {
 		name string
@@ -108,6 +140,12 @@ func TestVerifyNamesTheFirstBrokenLine(t *testing.T) {
 		{"a missing file", func(t *testing.T, root string) {
 			os.Remove(filepath.Join(root, filepath.FromSlash(protocol.EventsFile)))
 		}, Break{Kind: "missing", File: protocol.EventsFile, Line: 1}, "missing"},
+		{"an archived file changed", func(t *testing.T, root string) {
+			write(t, root, archived, "changed")
+		}, Break{Kind: "edited", File: archived}, "differs from what was archived"},
+		{"an archived file missing", func(t *testing.T, root string) {
+			os.Remove(filepath.Join(root, filepath.FromSlash(archived)))
+		}, Break{Kind: "missing", File: archived}, "missing"},
 		{"an escalation edited", func(t *testing.T, root string) {
 			edit(t, root, protocol.EscalationsFile, func(l []string) []string { l[0] = `{}`; return l })
 		}, Break{Kind: "edited", File: protocol.EscalationsFile, Line: 1}, ""},
@@ -153,6 +191,7 @@ func TestVerifyNamesTheFirstBrokenLine(t *testing.T) {
 			if b.Kind != tc.want.Kind || b.File != tc.want.File || tc.want.Line != 0 && b.Line != tc.want.Line || !strings.Contains(b.Message, tc.says) {
 				t.Errorf("got %+v, want %+v with %q", b, tc.want, tc.says)
 			}
+			sameOfACopy(t, whole, root)
 			// The next command is not kept from its work, and the break stays.
 			if b.Kind == "chain" || b.Kind == "torn" && b.File == protocol.ChainFile {
 				return

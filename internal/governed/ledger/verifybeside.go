@@ -12,17 +12,12 @@ import (
 func (c *verifier) archive(e entry) error {
 	turn := path.Base(e.File)
 	b := Break{File: e.File, Seq: e.Seq}
-	var have []string
-	d, err := openDisk(c.v.root, nil)
+	have, err := c.beneath.under(e.File)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = d.root.Close() }()
-	if err := eachFile(d, e.File, func(name string) error { have = append(have, name); return nil }); err != nil {
-		return err
-	}
 	for _, from := range []string{protocol.BundleDir(turn), path.Dir(protocol.StagedFile(turn)), flatStaged} {
-		if _, err := d.root.Lstat(from); err == nil && c.v.Pending != "" {
+		if c.v.Pending != "" && c.beneath.has(from) {
 			return nil // the interrupted transaction moves them
 		}
 	}
@@ -38,7 +33,7 @@ func (c *verifier) archive(e entry) error {
 			c.broken(b)
 			return nil
 		}
-		got, err := spanOf(d, b.File, want.File)
+		got, err := c.beneath.span(b.File, want.File)
 		if err != nil {
 			return err
 		}
@@ -61,17 +56,12 @@ func (c *verifier) archive(e entry) error {
 // beside compares the files that are covered as a whole with the last entry about each, and reports a hook audit that
 // has grown since.
 func (c *verifier) beside() error {
-	d, err := openDisk(c.v.root, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.root.Close() }()
 	for _, file := range whole() {
 		want, ok := c.whole[file]
 		if !ok {
 			continue
 		}
-		data, err := d.read(file)
+		data, err := c.beneath.read(file)
 		if err != nil {
 			return err
 		}
@@ -108,12 +98,7 @@ func (c *verifier) cutChain() bool {
 	if c.state == "" || c.state == c.v.seenMark || c.v.Pending != "" {
 		return false
 	}
-	d, err := openDisk(c.v.root, nil)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = d.root.Close() }()
-	saved, err := d.read(stateCopy)
+	saved, err := c.beneath.read(stateCopy)
 	if err != nil || marker(saved) != c.v.seenMark || c.v.seenMark == "" {
 		return false
 	}

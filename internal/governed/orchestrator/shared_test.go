@@ -93,7 +93,7 @@ func same(t *testing.T, all ...*world) {
 			t.Error("the branches differ")
 		}
 		if left, _ := filepath.Glob(filepath.Join(p.root, ".agentxchain", "locks", "*")); slices.ContainsFunc(left, func(name string) bool {
-			return strings.HasSuffix(name, ".git") || strings.HasSuffix(name, "incoming")
+			return strings.HasSuffix(name, ".git")
 		}) {
 			t.Errorf("left behind: %v", left)
 		}

@@ -212,34 +212,12 @@ func (x *exchange) changesArchive(c ledger.Copy) bool {
 
 // verify verifies a copy against its hash chain before it is used. The archives of the first entries, which this clone has, are not read again.
 func (x *exchange) verify(ctx context.Context, c ledger.Copy, verified int64) error {
-	dir := filepath.Join(x.t.o.Root, filepath.FromSlash(protocol.LocksDir), "incoming")
-	err := os.RemoveAll(dir) // left by a killed process
-	if err != nil {
-		return execution.Errorf(execution.CodeConfig, "check the record of %s: %w", x.t.o.Remote, err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // otherwise the next exchange removes it
 	for _, name := range c.Names {
 		if !ledger.Copied(name) {
 			return foreignFile(name, x.t.o.Remote)
 		}
-		to, from := filepath.Join(dir, filepath.FromSlash(name)), filepath.Join(x.t.o.Root, filepath.FromSlash(name))
-		content, differs := c.Files[name]
-		if !differs && verified > 0 && strings.HasPrefix(name, protocol.ArchiveDir+"/") {
-			continue
-		}
-		if !differs {
-			if err = os.MkdirAll(filepath.Dir(to), 0o700); err == nil && os.Link(from, to) == nil { // it is only read
-				continue
-			}
-			if content, err = os.ReadFile(from); err != nil {
-				return err
-			}
-		}
-		if err := ledger.WriteFiles(dir, map[string][]byte{name: content}); err != nil {
-			return err
-		}
 	}
-	rep, err := ledger.VerifyGrown(ctx, dir, nil, verified)
+	rep, err := ledger.VerifyCopy(ctx, x.t.o.Root, c, verified)
 	if err != nil {
 		return fmt.Errorf("the record of %s: %w", x.t.o.Remote, err)
 	}
