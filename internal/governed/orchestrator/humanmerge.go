@@ -2,13 +2,16 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/governed/project"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 )
@@ -30,16 +33,48 @@ func (t *transaction) mergedByHand(ctx context.Context, turn *protocol.Turn, roo
 	if err != nil {
 		return nil, err
 	}
-	kept := protocol.ArchiveDir + "/" + turn.TurnID + "/" + project.EvidenceDir + "/" + conflictDir
 	for _, p := range conflicts {
+		kept := keptConflict(turn.TurnID, p)
 		if t.work.Kind() == workspace.Git && !now.DirtySnapshot.Has(p) {
-			t.e.warn(fmt.Sprintf("%s stays as you committed it; the turn's version is not used and is kept in %s/%s", p, kept, p))
+			t.e.warn(fmt.Sprintf("%s stays as you committed it; the turn's version is not used and is kept in %s", p, kept))
 			continue
 		}
 		rest = append(rest, p)
-		t.e.warn(fmt.Sprintf("%s is accepted as it is in the project, merged by you; the turn's version is kept in %s/%s", p, kept, p))
+		t.e.warn(fmt.Sprintf("%s is accepted as it is in the project, merged by you; the turn's version is kept in %s", p, kept))
 	}
 	return rest, nil
+}
+
+// mergedBefore returns the files in conflict that need no merge: while the turn was active, a person merged the same version of another turn into the project.
+func (t *transaction) mergedBefore(turn *protocol.Turn, worktree string, conflicts []string) (known []string) {
+	if len(conflicts) == 0 {
+		return nil
+	}
+	for _, h := range t.run.History {
+		var resolved struct {
+			Files []string `json:"conflicting_files"`
+		}
+		if h.AcceptedSequence <= turn.AssignedSequence || json.Unmarshal(h.ConflictResolution, &resolved) != nil {
+			continue
+		}
+		for _, p := range conflicts {
+			if !slices.Contains(resolved.Files, p) || slices.Contains(known, p) {
+				continue
+			}
+			was, err := repofile.Digest(t.e.root, keptConflict(h.TurnID, p))
+			now, fault := repofile.Digest(worktree, p)
+			if err == nil && fault == nil && was == now {
+				known = append(known, p)
+				t.e.warn(fmt.Sprintf("%s stays as it is: you have merged this version of it in turn %s", p, h.TurnID))
+			}
+		}
+	}
+	return known
+}
+
+// keptConflict is the turn's version of a file that a person merged.
+func keptConflict(turn, file string) string {
+	return path.Join(protocol.ArchiveDir, turn, project.EvidenceDir, conflictDir, file)
 }
 
 // keepConflicts copies the turn's versions of regular files into the evidence of its bundle.

@@ -226,12 +226,18 @@ func (t *transaction) merge(ctx context.Context, turn *protocol.Turn, in *govern
 	if turn.Worktree == "" {
 		return false, nil
 	}
-	if in.MergeConflicts, err = t.work.Merge(ctx, turn.TurnID, l.compared.Files); err != nil {
+	if in.MergeConflicts, err = t.work.Merge(ctx, turn.TurnID, in.Files); err != nil {
 		return false, err
+	}
+	if known := t.mergedBefore(turn, l.root, in.MergeConflicts); len(known) > 0 {
+		in.Files = slices.DeleteFunc(slices.Clone(in.Files), func(p string) bool { return slices.Contains(known, p) })
+		if in.MergeConflicts, err = t.work.Merge(ctx, turn.TurnID, in.Files); err != nil {
+			return false, err
+		}
 	}
 	merged = len(in.MergeConflicts) == 0
 	if !merged && s.merge {
-		if in.Files, err = t.mergedByHand(ctx, turn, l.root, l.compared.Files, in.MergeConflicts); err != nil {
+		if in.Files, err = t.mergedByHand(ctx, turn, l.root, in.Files, in.MergeConflicts); err != nil {
 			return false, err
 		}
 		merged = true

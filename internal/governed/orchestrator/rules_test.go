@@ -584,6 +584,49 @@ func TestAConflictMergedByHand(t *testing.T) {
 	}
 }
 
+func init() {
+	workers["one version"] = func(w *worker) {
+		own := w.assignment["role"].(string) + ".txt"
+		w.put("README.md", "of the turn\n")
+		w.put(own, "mine\n")
+		w.stage(w.result("README.md", own))
+	}
+}
+
+// A version that a person has merged is no conflict in a turn beside it, and what the person made of it stays; a turn that began after the merge is in
+// conflict like any other.
+func TestAMergeIsRemembered(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, several(3, `,"workspace":"worktree"`, runtimeOf("one version"), runtimeOf("one version"), runtimeOf("one version")))
+	p.write("README.md", "of the operator\n")
+	first := p.step(govern.OutcomeFailed, govern.StepOptions{Role: "a"})
+	second := p.step(govern.OutcomeFailed, govern.StepOptions{Role: "b"})
+	p.write("README.md", "of both\n")
+	accept := func(turn string, merge bool) govern.Report {
+		t.Helper()
+		p.forget()
+		r, err := p.engine().Accept(t.Context(), govern.AcceptOptions{Turn: turn, HumanMerge: merge})
+		if err != nil || r.Outcome != govern.OutcomeAccepted {
+			t.Fatalf("%+v %v", r, err)
+		}
+		p.agree(r)
+		return r
+	}
+	accept(first.TurnID, true)
+	r := accept(second.TurnID, false)
+	if p.read("README.md") != "of both\n" || p.read("b.txt") != "mine\n" || !slices.Equal(r.Files, []string{"b.txt"}) {
+		t.Errorf("README.md is %q, the turn is credited with %v", p.read("README.md"), r.Files)
+	}
+	if said := strings.Join(p.heard("warning"), "\n"); !strings.Contains(said, "README.md stays as it is: you have merged this version of it in turn "+first.TurnID) {
+		t.Errorf("heard %q", said)
+	}
+	p.write("README.md", "of the operator again\n")
+	if r := p.step(govern.OutcomeFailed, govern.StepOptions{Role: "c"}); r.Code != "conflict" {
+		t.Errorf("a turn that began after the merge: %+v", r)
+	}
+	p.sound()
+}
+
 // One attempt is dispatched once, however often its turn is made ready or waited for; a failed start and its hint name one command.
 func TestOneDispatchPerAttempt(t *testing.T) {
 	t.Parallel()
