@@ -314,7 +314,7 @@ func (t *transaction) assign(ctx context.Context, o govern.StepOptions) (*job, *
 	}
 	dir := t.e.root
 	if _, rt, _ := t.run.Config.RuntimeOf(role); (t.run.Config.Workspace == "worktree" || t.parallel()) && !protocol.Remote(rt.Type) {
-		if dir, in.Baseline, err = t.work.Worktree(ctx, id); err != nil {
+		if dir, in.Baseline, err = t.worktree(ctx, id); err != nil {
 			return nil, nil, err
 		}
 		if in.Worktree, err = filepath.Rel(t.e.root, dir); err != nil {

@@ -83,7 +83,7 @@ func (t *transaction) adaptElsewhere(ctx context.Context) error {
 		}
 		own := *turn
 		if turn.Worktree != "" {
-			_, base, err := t.work.Worktree(ctx, id)
+			_, base, err := t.worktree(ctx, id)
 			if err != nil {
 				return err
 			}

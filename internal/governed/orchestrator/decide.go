@@ -130,7 +130,7 @@ func (t *transaction) freshBaseline(ctx context.Context, turn *protocol.Turn) (b
 		return t.work.Baseline(ctx)
 	}
 	if err = t.work.Drop(ctx, turn.TurnID); err == nil {
-		_, base, err = t.work.Worktree(ctx, turn.TurnID)
+		_, base, err = t.worktree(ctx, turn.TurnID)
 	}
 	return base, err
 }
@@ -154,7 +154,7 @@ func (e *Local) reissue(ctx context.Context, named, reason string, ghosts *gover
 		}
 		in := governance.ReissueTurn{TurnID: turn.TurnID, NewTurnID: newID("turn"), Reason: reason, Ghosts: ghosts}
 		if turn.Worktree != "" {
-			dir, base, err := t.work.Worktree(ctx, in.NewTurnID)
+			dir, base, err := t.worktree(ctx, in.NewTurnID)
 			if err != nil {
 				return err
 			}

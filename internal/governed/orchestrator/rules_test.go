@@ -714,3 +714,19 @@ func TestGhostRetries(t *testing.T) {
 		})
 	}
 }
+
+// A submodule that cannot be checked out in the worktree of a turn is named: an agent would take its empty folder for what is there.
+func TestAnEmptySubmoduleIsTold(t *testing.T) {
+	t.Parallel()
+	lib := newProject(t, one(manualRuntime, ""))
+	p := newProject(t, one(runtimeOf("one version"), `,"workspace":"worktree"`))
+	p.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.root, "lib")
+	p.git("commit", "-qm", "with a submodule")
+	if err := os.RemoveAll(filepath.Join(p.root, ".git", "modules", "lib")); err != nil {
+		t.Fatal(err)
+	}
+	p.step(govern.OutcomeAccepted)
+	if said := strings.Join(p.heard("warning"), "\n"); !strings.Contains(said, "has submodules without their files: lib;") {
+		t.Errorf("heard %q", said)
+	}
+}

@@ -528,6 +528,15 @@ func (k commitKind) reason() string {
 	return string(k)
 }
 
+// worktree makes the turn's worktree, or finds it, and says which submodules are empty in it.
+func (t *transaction) worktree(ctx context.Context, turn string) (string, protocol.Baseline, error) {
+	dir, base, without, err := t.work.Worktree(ctx, turn)
+	if len(without) > 0 {
+		t.e.warn(fmt.Sprintf("the worktree of turn %s has submodules without their files: %s; their repositories in the project lack the commit or cannot be read", turn, strings.Join(without, ", ")))
+	}
+	return dir, base, err
+}
+
 // workRoot is where the files of a turn are: the project, or the turn's worktree.
 func (t *transaction) workRoot(turn string) string {
 	return turnRoot(t.e.root, t.state().ActiveTurns.At(turn))

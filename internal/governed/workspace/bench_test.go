@@ -56,7 +56,7 @@ func BenchmarkTurn(b *testing.B) {
 	b.Run("worktree", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			turn := fmt.Sprintf("turn_%d", i)
-			path, _, err := r.Worktree(ctx, turn)
+			path, _, _, err := r.Worktree(ctx, turn)
 			if err != nil {
 				b.Fatal(err)
 			}

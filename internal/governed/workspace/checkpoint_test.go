@@ -166,7 +166,7 @@ func TestCheckpointRunsNothingOfAPerson(t *testing.T) {
 	r.write("a", "turn")
 	r.observe(b, "")
 	apply(r, prepare(r, request(&b, "a")))
-	if _, _, err := r.Worktree(t.Context(), "turn_2"); err != nil {
+	if _, _, _, err := r.Worktree(t.Context(), "turn_2"); err != nil {
 		t.Error(err)
 	}
 	if data, err := os.ReadFile(fired); err == nil {

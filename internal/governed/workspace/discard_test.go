@@ -44,7 +44,7 @@ func TestDiscard(t *testing.T) {
 	if !exists(filepath.Join(outside, "x")) {
 		t.Error("a file outside is gone")
 	}
-	path, base, err := r.Worktree(t.Context(), "turn_1")
+	path, base, _, err := r.Worktree(t.Context(), "turn_1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func everything(t *testing.T, w *Workspace, base protocol.Baseline) {
 			return err
 		},
 		func() error {
-			if _, _, err := w.Worktree(ctx, "turn_1"); err != nil {
+			if _, _, _, err := w.Worktree(ctx, "turn_1"); err != nil {
 				return err
 			}
 			if err := os.WriteFile(filepath.Join(w.worktreeDir("turn_1"), "b.txt"), []byte("theirs"), 0o600); err != nil {

@@ -17,13 +17,12 @@ import (
 var objectFile = lazy.Regexp(`^([0-9a-f]{2}/[0-9a-f]{38,62}|pack/pack-[0-9a-f]+\.(pack|idx|rev))$`)
 
 // checkOutSubmodules checks out, in a new worktree, the submodules that are checked out in the project. Those whose commit the project does not
-// have stay empty.
-func (w *Workspace) checkOutSubmodules(ctx context.Context, dir string) error {
-	_, err := submodule.CheckOut(ctx, func(ctx context.Context, dir string, args ...string) (string, error) {
+// have stay empty and are returned.
+func (w *Workspace) checkOutSubmodules(ctx context.Context, dir string) (without []string, err error) {
+	return submodule.CheckOut(ctx, func(ctx context.Context, dir string, args ...string) (string, error) {
 		out, err := w.git(ctx, command{dir: dir, args: args, env: []string{"GIT_ALLOW_PROTOCOL=file"}})
 		return strings.TrimSuffix(string(out), "\n"), err
 	}, w.top, dir)
-	return err
 }
 
 // keepSubmodules brings commits that were made in submodules of a turn's worktree into the project's repositories of these submodules,

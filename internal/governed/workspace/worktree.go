@@ -31,63 +31,63 @@ func checkTurn(turn string) error {
 }
 
 // Worktree creates a git worktree for a turn from the current head, detached, so that no branch is left over, and
-// returns the project's root in it. An existing worktree of the turn is returned as it is.
-func (w *Workspace) Worktree(ctx context.Context, turn string) (path string, base protocol.Baseline, err error) {
+// returns the project's root in it, and the submodules that stay empty. An existing worktree of the turn is returned as it is.
+func (w *Workspace) Worktree(ctx context.Context, turn string) (path string, base protocol.Baseline, without []string, err error) {
 	if err := errors.Join(checkTurn(turn), w.needGit("make a worktree")); err != nil {
-		return "", base, err
+		return "", base, nil, err
 	}
 	h, err := w.head(ctx)
 	if err != nil {
-		return "", base, w.wrap("make a worktree", err)
+		return "", base, nil, w.wrap("make a worktree", err)
 	}
 	if h.commit == "" {
-		return "", base, execution.Errorf(execution.CodeConfig, "create a worktree: %s has no commit yet to start from", h.ref).
+		return "", base, nil, execution.Errorf(execution.CodeConfig, "create a worktree: %s has no commit yet to start from", h.ref).
 			WithHint("commit the project first: git -C %s add -A && git -C %s commit -m start", quote(w.root), quote(w.root))
 	}
 	dir := w.worktreeDir(turn)
 	if t := w.lookTree(dir); t.whole {
 		h.commit = t.base
-	} else if err := w.makeTree(ctx, turn, dir, h.commit); err != nil {
-		return "", base, w.wrap("make a worktree", err)
+	} else if without, err = w.makeTree(ctx, turn, dir, h.commit); err != nil {
+		return "", base, nil, w.wrap("make a worktree", err)
 	}
 	project := filepath.Join(dir, filepath.FromSlash(w.prefix))
 	if w.prefix != "" {
 		// Folders without files are not in a commit.
 		if err := os.MkdirAll(project, 0o755); err != nil {
-			return "", base, w.wrap("make a worktree", err)
+			return "", base, nil, w.wrap("make a worktree", err)
 		}
 	}
 	return project, protocol.Baseline{Kind: string(Git), HeadRef: &h.commit, Clean: true, CapturedAt: protocol.At(time.Now()),
-		Detail: &protocol.BaselineDetail{}}, nil
+		Detail: &protocol.BaselineDetail{}}, without, nil
 }
 
-func (w *Workspace) makeTree(ctx context.Context, turn, dir, commit string) error {
+func (w *Workspace) makeTree(ctx context.Context, turn, dir, commit string) (without []string, err error) {
 	// An interrupted attempt left something there.
 	if err := w.Drop(ctx, turn); err != nil {
-		return err
+		return nil, err
 	}
 	parent := filepath.Dir(dir)
 	if _, err := Resolve(w.root, protocol.WorktreesDir); err != nil {
-		return err
+		return nil, err
 	}
 	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return err
+		return nil, err
 	}
 	// Hide the worktrees from git status.
 	if err := os.WriteFile(filepath.Join(parent, ".gitignore"), []byte("*\n"), 0o644); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := w.git(ctx, command{args: []string{"worktree", "add", "--quiet", "--detach", dir, commit}}); err != nil {
-		return err
+		return nil, err
 	}
-	if err := w.checkOutSubmodules(ctx, dir); err != nil {
-		return err
+	if without, err = w.checkOutSubmodules(ctx, dir); err != nil {
+		return nil, err
 	}
 	admin, err := adminDir(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return os.WriteFile(filepath.Join(admin, baseFile), []byte(commit+"\n"), 0o644)
+	return without, os.WriteFile(filepath.Join(admin, baseFile), []byte(commit+"\n"), 0o644)
 }
 
 // adminDir is git's administrative folder of a worktree.

@@ -3,6 +3,7 @@ package workspace
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 
 func worktree(r *repo, turn string) string {
 	r.t.Helper()
-	path, base, err := r.Worktree(r.t.Context(), turn)
+	path, base, _, err := r.Worktree(r.t.Context(), turn)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -25,7 +26,7 @@ func TestWorktree(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a", "b": "b"})
 	r.write("a", "a person's")
-	path, base, err := r.Worktree(t.Context(), "turn_1")
+	path, base, _, err := r.Worktree(t.Context(), "turn_1")
 	if err != nil || path != filepath.Join(r.root, ".agentxchain/worktrees/turn_1") || *base.HeadRef != r.run("rev-parse", "HEAD") {
 		t.Fatalf("got %s, %+v, %v", path, base, err)
 	}
@@ -51,7 +52,7 @@ func TestWorktree(t *testing.T) {
 		t.Errorf("%s%+v", diff, o)
 	}
 	// A second call continues: the base stays that of the first.
-	again, base2, err := r.Worktree(t.Context(), "turn_1")
+	again, base2, _, err := r.Worktree(t.Context(), "turn_1")
 	if err != nil || again != path || *base2.HeadRef != *base.HeadRef {
 		t.Errorf("got %s, %s, %v", again, *base2.HeadRef, err)
 	}
@@ -111,6 +112,10 @@ func TestSubmoduleOfATurn(t *testing.T) {
 	if err := r.Drop(t.Context(), "turn_2"); err == nil || !strings.Contains(err.Error(), "the submodule lib has commits of the turn") || !exists(filepath.Join(path, "lib/new.txt")) {
 		t.Errorf("got %v", err)
 	}
+	// Another worktree is made without its files, and says so.
+	if path, _, without, err := r.Worktree(t.Context(), "turn_3"); err != nil || !slices.Equal(without, []string{"lib"}) || exists(filepath.Join(path, "lib/lib.txt")) {
+		t.Errorf("%v %v", without, err)
+	}
 }
 
 func TestWorktreeLeftovers(t *testing.T) {
@@ -148,13 +153,13 @@ func TestWorktreeLeftovers(t *testing.T) {
 func TestWorktreeRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, nil)
-	if _, _, err := r.Worktree(t.Context(), "turn_1"); err == nil || !strings.Contains(err.Error(), "commit the project first") {
+	if _, _, _, err := r.Worktree(t.Context(), "turn_1"); err == nil || !strings.Contains(err.Error(), "commit the project first") {
 		t.Errorf("got %v", err)
 	}
 	r.write("a", "a")
 	r.commit("first")
 	for _, turn := range []string{"", "..", "a/b", "../../x", "a b"} {
-		if _, _, err := r.Worktree(t.Context(), turn); err == nil {
+		if _, _, _, err := r.Worktree(t.Context(), turn); err == nil {
 			t.Errorf("%q is taken", turn)
 		}
 		if err := r.Drop(t.Context(), turn); err == nil {
@@ -168,7 +173,7 @@ func TestWorktreeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	symlink(t, outside, filepath.Join(r.dir, ".agentxchain/worktrees"))
-	if _, _, err := r.Worktree(t.Context(), "turn_1"); err == nil {
+	if _, _, _, err := r.Worktree(t.Context(), "turn_1"); err == nil {
 		t.Error("a worktree was made outside")
 	}
 	if err := r.Drop(t.Context(), "turn_1"); err == nil || !exists(filepath.Join(outside, "turn_1/precious")) {
@@ -180,7 +185,7 @@ func TestWorktreeRefuses(t *testing.T) {
 func TestWorktreeWithAnotherGitFile(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a"})
-	path, base, err := r.Worktree(t.Context(), "turn_1")
+	path, base, _, err := r.Worktree(t.Context(), "turn_1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +205,7 @@ func TestWorktreeBelowTheTop(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"top": "t", "app/a": "a"})
 	r.open(filepath.Join(r.dir, "app"))
-	path, base, err := r.Worktree(t.Context(), "turn_1")
+	path, base, _, err := r.Worktree(t.Context(), "turn_1")
 	if err != nil || path != filepath.Join(r.root, ".agentxchain/worktrees/turn_1/app") {
 		t.Fatalf("got %s, %v", path, err)
 	}
@@ -295,7 +300,7 @@ func TestMerge(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRepo(t, files)
-			path, base, err := r.Worktree(t.Context(), "turn_1")
+			path, base, _, err := r.Worktree(t.Context(), "turn_1")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -354,7 +359,7 @@ func TestMergeCrash(t *testing.T) {
 			t.Parallel()
 			r := newRepo(t, map[string]string{"a": "a", "gone": "g", "text": lines, "z": "z"})
 			b := r.baseline()
-			path, base, err := r.Worktree(t.Context(), "turn_1")
+			path, base, _, err := r.Worktree(t.Context(), "turn_1")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -396,7 +401,7 @@ func TestMergeCrash(t *testing.T) {
 func TestUndoMergesKeepsWork(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a", "gone": "g"})
-	path, base, err := r.Worktree(t.Context(), "turn_1")
+	path, base, _, err := r.Worktree(t.Context(), "turn_1")
 	if err != nil {
 		t.Fatal(err)
 	}
