@@ -25,18 +25,12 @@ type Target struct {
 
 // OpenTarget returns the target of the repository that dir is in.
 func OpenTarget(ctx context.Context, dir string) (t *Target, err error) {
-	t = &Target{}
-	if t.Top, err = top(ctx, dir); err != nil {
-		return nil, err
-	}
-	if t.Prefix, err = git(ctx, dir, "rev-parse", "--show-prefix"); err != nil {
-		return nil, err
-	}
-	common, err := git(ctx, t.Top, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	at, err := find(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	t.lock = flock.New(filepath.Join(common, "drawbar-merge.lock"), flock.SetPermissions(0o600))
+	t = &Target{Top: at.top, Prefix: at.prefix}
+	t.lock = flock.New(filepath.Join(at.common, "drawbar-merge.lock"), flock.SetPermissions(0o600))
 	if ok, err := t.lock.TryLock(); err != nil {
 		return nil, execution.Errorf(execution.CodeConfig, "lock %s: %w", t.Top, err)
 	} else if !ok {
@@ -159,7 +153,7 @@ func (t *Target) Advance(ctx context.Context, commit string) error {
 	if now, err := git(ctx, t.Top, "rev-parse", "HEAD"); err != nil || now != t.Head {
 		return errors.Join(err, execution.Errorf(execution.CodeConfigLock, "%s has moved from %.12s to %.12s meanwhile", t.Top, t.Head, now).WithHint("try again"))
 	}
-	if _, err := git(ctx, t.Top, "merge", "--ff-only", "--quiet", commit); err != nil {
+	if _, err := git(ctx, t.Top, "-c", "maintenance.auto=false", "merge", "--ff-only", "--quiet", commit); err != nil {
 		return err
 	}
 	t.Head = commit

@@ -100,14 +100,13 @@ func (t *Tree) forget() {
 // dropBranch removes the branch if nothing is lost with it, and only at the commit that was looked at.
 func (r *Removed) dropBranch(ctx context.Context) error {
 	ref := "refs/heads/" + r.Branch
-	tip, err := git(ctx, r.Repository, "rev-parse", "--verify", "--quiet", ref)
-	if err != nil {
+	if r.tip == "" {
 		return nil // there is none
 	}
 	if r.KeptBranch = r.Commits > 0 || r.State == Unknown; r.KeptBranch {
 		return nil
 	}
-	_, err = git(ctx, r.Repository, "update-ref", "-d", ref, tip)
+	_, err := git(ctx, r.Repository, "update-ref", "-d", ref, r.tip)
 	return err
 }
 

@@ -30,7 +30,13 @@ func workRef(run execution.RunID) string { return "refs/drawbar/runs/" + string(
 // worktree, its index and its branch stay as they are. A worktree without changes has the work that is its base.
 func (t Tree) Snapshot(ctx context.Context, run execution.RunID) (Work, error) {
 	w := Work{Repository: t.Repository, Base: t.Base}
-	index, remove, err := copyIndex(ctx, t.Path)
+	out, err := git(ctx, t.Path, "rev-parse", "--path-format=absolute", "--git-path", "index", t.Base+"^{tree}")
+	if err != nil {
+		return w, err
+	}
+	at := strings.LastIndexByte(out, '\n')
+	before := out[at+1:]
+	index, remove, err := copyIndex(out[:max(at, 0)])
 	if err != nil {
 		return w, err
 	}
@@ -46,11 +52,11 @@ func (t Tree) Snapshot(ctx context.Context, run execution.RunID) (Work, error) {
 	if err != nil {
 		return w, err
 	}
-	if was, err := do("rev-parse", t.Base+"^{tree}"); err != nil || was == tree {
+	if tree == before {
 		w.Commit = t.Base
-		return w, err
+		return w, nil
 	}
-	if kept, ok, err := WorkOf(ctx, t.Path, run); err == nil && ok && kept.Base == t.Base {
+	if kept, ok, err := workIn(ctx, t.Repository, run); err == nil && ok && kept.Base == t.Base {
 		if was, err := do("rev-parse", kept.Commit+"^{tree}"); err == nil && was == tree {
 			w.Commit = kept.Commit
 			return w, nil
@@ -81,11 +87,7 @@ func (m Manager) Keep(ctx context.Context, t Tree, run execution.RunID) (Work, e
 }
 
 // copyIndex copies the index of a worktree, with its time: git trusts what an index says about files that are older than it.
-func copyIndex(ctx context.Context, dir string) (path string, remove func(), err error) {
-	from, err := git(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", "index")
-	if err != nil {
-		return "", nil, err
-	}
+func copyIndex(from string) (path string, remove func(), err error) {
 	folder, err := os.MkdirTemp("", "drawbar-index-")
 	if err != nil {
 		return "", nil, execution.Errorf(execution.CodeConfig, "copy the index: %w", err)
@@ -121,9 +123,15 @@ func copyFile(from, to string) error {
 
 // WorkOf returns the work of a run that Snapshot has kept, in the repository that dir is in.
 func WorkOf(ctx context.Context, dir string, run execution.RunID) (w Work, ok bool, err error) {
-	if w.Repository, err = top(ctx, dir); err != nil {
+	at, err := find(ctx, dir)
+	if err != nil {
 		return w, false, err
 	}
+	return workIn(ctx, at.top, run)
+}
+
+func workIn(ctx context.Context, top string, run execution.RunID) (w Work, ok bool, err error) {
+	w.Repository = top
 	w.Commit, err = git(ctx, w.Repository, "rev-parse", "--verify", "--quiet", workRef(run)+"^{commit}")
 	if err != nil {
 		return w, false, nil //nolint:nilerr // there is none
@@ -132,13 +140,23 @@ func WorkOf(ctx context.Context, dir string, run execution.RunID) (w Work, ok bo
 	return w, err == nil, err
 }
 
-// top is the top of the work tree that a directory is in.
-func top(ctx context.Context, dir string) (string, error) {
-	at, err := git(ctx, dir, "rev-parse", "--show-toplevel")
+// place is where a directory is in a repository.
+type place struct {
+	top    string // of the work tree
+	prefix string // of the directory, from the top, with slashes
+	common string // git's directory of the repository
+}
+
+func find(ctx context.Context, dir string) (p place, err error) {
+	out, err := git(ctx, dir, "rev-parse", "--show-toplevel", "--show-prefix", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
-		return "", execution.Errorf(execution.CodeValidation, "this needs a git repository, and %s is in none: %w", dir, err).WithHint("git init, and a first commit")
+		return p, execution.Errorf(execution.CodeValidation, "this needs a git repository, and %s is in none: %w", dir, err).WithHint("git init, and a first commit")
 	}
-	return filepath.FromSlash(at), nil
+	lines := strings.Split(out, "\n")
+	if len(lines) != 3 {
+		return p, execution.Errorf(execution.CodeValidation, "the path of the repository has a line break: %q", dir)
+	}
+	return place{filepath.FromSlash(lines[0]), lines[1], lines[2]}, nil
 }
 
 // Change is a file that a work changes.

@@ -44,6 +44,7 @@ type Tree struct {
 	Submodules []string `json:"submodules,omitempty"` // that were checked out in it, and have commits which none of their remotes has
 
 	file string // of its record
+	tip  string // commit of its branch when it was looked at; empty for none
 }
 
 // State says whether a worktree can be removed.
@@ -95,14 +96,11 @@ func (m Manager) Open(ctx context.Context, dir, name string) (t Tree, where stri
 	if err := CheckName(name); err != nil {
 		return t, "", nil, err
 	}
-	top, err := top(ctx, dir)
+	place, err := find(ctx, dir)
 	if err != nil {
 		return t, "", nil, err
 	}
-	prefix, err := git(ctx, dir, "rev-parse", "--show-prefix")
-	if err != nil {
-		return t, "", nil, err
-	}
+	top, prefix := place.top, place.prefix
 	home := m.home(top)
 	if err = os.MkdirAll(home, 0o700); err == nil {
 		err = m.note(home, top)
@@ -397,17 +395,15 @@ func (t *Tree) judge(ctx context.Context) {
 		t.State = Live
 		return
 	}
-	if !missing {
-		var err error
-		if t.Changes, err = changes(ctx, at, "normal"); err != nil {
-			return
-		}
-	}
 	tips := []string{"refs/heads/" + t.Branch}
-	if _, err := git(ctx, t.Repository, "rev-parse", "--verify", "--quiet", tips[0]); err != nil {
+	var err error
+	if t.tip, err = git(ctx, t.Repository, "rev-parse", "--verify", "--quiet", tips[0]); err != nil {
 		tips = nil // removed by hand
 	}
 	if !missing {
+		if t.Changes, err = changes(ctx, at, "normal"); err != nil {
+			return
+		}
 		tips = append(tips, "HEAD") // which an agent may have moved
 	}
 	if len(tips) > 0 {
