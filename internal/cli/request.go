@@ -116,6 +116,9 @@ func (f *RequestFlags) Dir() string { return f.flags("cwd") }
 // is a terminal. All mistakes in the flags are reported here, before anything starts.
 func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, promptArgs []string, needPrompt bool) (execution.Request, error) {
 	var req execution.Request
+	if err := f.sessionFrom(execution.Invocation(f.flags("on"))); err != nil {
+		return req, err
+	}
 	stated, err := f.Stated(app, cmd, agentName)
 	if err != nil {
 		return req, err
@@ -132,6 +135,9 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 	req.AssistantID, req.TurnID, req.SessionID = f.AssistantID, f.TurnID, f.CorrelationID
 	o, err := f.configured(app, cwd, agentName, stated)
 	if err != nil {
+		return req, err
+	}
+	if err := f.sessionFrom(o.Invocation); err != nil {
 		return req, err
 	}
 	o.Cwd = cwd
@@ -152,6 +158,16 @@ func (f *RequestFlags) Request(app *App, cmd *cobra.Command, agentName string, p
 	}
 	req.Run = o
 	return req, nil
+}
+
+// sessionFrom refuses to look here for the session of an agent that runs elsewhere.
+func (f *RequestFlags) sessionFrom(where execution.Invocation) error {
+	for _, flag := range []string{"session", "fork"} {
+		if v := f.flags(flag); where.Elsewhere() && (v == Latest || v == pick) {
+			return Usage("--%s %s looks for sessions on this machine, and the agent runs on %s", flag, v, where).WithHint("--%s RUN, the run that was in it: drawbar ps --all", flag)
+		}
+	}
+	return nil
 }
 
 // RunIn returns the options of a run of an agent in a directory: over over the flags, the flags over the profile and the configuration.
