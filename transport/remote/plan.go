@@ -89,13 +89,16 @@ func (p Plan) script() string {
 		line("mkdir -p %s && printf %%s %s | base64 -d > %s && chmod %o %s || fail %s", quote(path.Dir(f.Path)), quote(base64.StdEncoding.EncodeToString(f.Content)), quote(f.Path), f.Mode.Perm(), quote(f.Path), noTmp)
 	}
 	line("cd %s 2>/dev/null || fail %s", quote(p.Dir), quote(markNoDir))
-	for _, e := range p.Env {
+	line("set -- %s", strings.Join(quoted(append([]string{p.Command}, p.Args...)), " "))
+	line("own=; s=$(command -v setsid) && own=-")
+	line("sh=$(command -v sh)")
+	line("own_env() {") // for the program alone: with its PATH, the shell might not find what it needs
+	for _, e := range append([]string{"DRAWBAR_AT=" + at}, p.Env...) {
 		name, value, _ := strings.Cut(e, "=")
 		line("export %s=%s", name, quote(value))
 	}
-	line("set -- %s", strings.Join(quoted(append([]string{p.Command}, p.Args...)), " "))
-	line("command -v \"$1\" >/dev/null 2>&1 || fail %s", quote(markGone))
-	line("own=; s=; command -v setsid >/dev/null 2>&1 && own=- s=setsid")
+	line("}")
+	line("( own_env; command -v \"$1\" ) >/dev/null 2>&1 || fail %s", quote(markGone))
 	// What the program has started is known by its variable, where the system shows those; elsewhere only its session is.
 	line("kin() { grep -ls DRAWBAR_AT=%s /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\\n'; }", at)
 	line("get() { until [ -s \"$w/$1\" ]; do sleep 0.1; done; cat \"$w/$1\"; }")
@@ -103,7 +106,7 @@ func (p Plan) script() string {
 		max(int(p.Grace/(100*time.Millisecond)), 1))
 	// Neither side is beside the shell: what is has its interrupts ignored.
 	line("{ sh -c 'echo $PPID' >\"$w/reader\"; trap '' PIPE; trap 'exit 0' TERM; while IFS= read -r l; do case $l in I*) printf '%%s\\n' \"${l#I}\";; N*) printf %%s \"${l#N}\";; E) exec >&-;; S) kill -TERM \"$own$(get pid)\";; C) kill -INT \"$own$(get pid)\";; esac; done; exec >&-; end; } 2>/dev/null |")
-	line("{ DRAWBAR_AT=%s $s sh -c 'echo $$ >\"$0\"; exec \"$@\"' \"$w/pid\" \"$@\"; code=$?; kill \"$(get reader)\" 2>/dev/null; exit \"$code\"; }", at)
+	line("{ ( own_env; exec $s \"$sh\" -c 'echo $$ >\"$0\"; exec \"$@\"' \"$w/pid\" \"$@\" ); code=$?; kill \"$(get reader)\" 2>/dev/null; exit \"$code\"; }")
 	line("code=$?")
 	line("[ -s \"$w/pid\" ] && { [ -n \"$own\" ] || [ -n \"$(kin)\" ]; } && end")
 	for _, name := range p.Outputs {

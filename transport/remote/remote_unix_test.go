@@ -107,6 +107,14 @@ func TestProgram(t *testing.T) {
 			if got := plan(t, argv, "no-such-program").play(strings.NewReader(""), nil); got.code != exitUnreached || got.errs != markFailed+"AGENT_NOT_INSTALLED no-such-program is not installed on there\n" {
 				t.Errorf("%+v", got)
 			}
+			alone := plan(t, argv, "only", "an argument") // a PATH with nothing but the program is its own alone
+			if err := os.WriteFile(filepath.Join(alone.Dir, "only"), []byte("#!/bin/sh\necho \"$PATH $1\"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			alone.Env = []string{"PATH=" + alone.Dir}
+			if got := alone.play(strings.NewReader(""), nil); got.code != 0 || got.out != alone.Dir+" an argument\n" {
+				t.Errorf("%+v", got)
+			}
 			nowhere := plan(t, argv, "true")
 			nowhere.Dir += "/nothing"
 			if got := nowhere.play(strings.NewReader(""), nil); got.code != exitUnreached || !strings.HasPrefix(got.errs, markFailed+"VALIDATION_ERROR there has no directory /") {
