@@ -104,10 +104,11 @@ func (p Plan) script() string {
 	line("get() { until [ -s \"$w/$1\" ]; do sleep 0.1; done; cat \"$w/$1\"; }")
 	line("end() { p=$own$(get pid); kill -TERM \"$p\" $(kin) 2>/dev/null; n=%d; while [ \"$n\" -gt 0 ] && { kill -0 \"$p\" 2>/dev/null || [ -n \"$(kin)\" ]; }; do sleep 0.1; n=$((n-1)); done; kill -KILL \"$p\" $(kin) 2>/dev/null; }",
 		max(int(p.Grace/(100*time.Millisecond)), 1))
-	// Neither side is beside the shell: what is has its interrupts ignored.
-	line("{ sh -c 'echo $PPID' >\"$w/reader\"; trap '' PIPE; trap 'exit 0' TERM; while IFS= read -r l; do case $l in I*) printf '%%s\\n' \"${l#I}\";; N*) printf %%s \"${l#N}\";; E) exec >&-;; S) kill -TERM \"$own$(get pid)\";; C) kill -INT \"$own$(get pid)\";; esac; done; exec >&-; end; } 2>/dev/null |")
-	line("{ ( own_env; exec $s \"$sh\" -c 'echo $$ >\"$0\"; exec \"$@\"' \"$w/pid\" \"$@\" ); code=$?; kill \"$(get reader)\" 2>/dev/null; exit \"$code\"; }")
-	line("code=$?")
+	// Neither side is beside the shell: what is has its interrupts ignored. Some shells would run the last one themselves, so both are in parentheses.
+	line("exec 5>&2 2>/dev/null") // what the shell says of a process that was ended is nobody's
+	line("( sh -c 'echo $PPID' >\"$w/reader\"; trap '' PIPE; while IFS= read -r l; do case $l in I*) printf '%%s\\n' \"${l#I}\";; N*) printf %%s \"${l#N}\";; E) exec >&-;; S) kill -TERM \"$own$(get pid)\";; C) kill -INT \"$own$(get pid)\";; esac; done; exec >&-; end ) |")
+	line("( ( own_env; exec $s \"$sh\" -c 'echo $$ >\"$0\"; exec \"$@\"' \"$w/pid\" \"$@\" ); code=$?; kill \"$(get reader)\" 2>/dev/null; exit \"$code\" ) 2>&5 5>&-")
+	line("code=$?; exec 2>&5 5>&-")
 	line("[ -s \"$w/pid\" ] && { [ -n \"$own\" ] || [ -n \"$(kin)\" ]; } && end")
 	for _, name := range p.Outputs {
 		file := quote(path.Join(p.Private, name))
