@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,13 @@ import (
 
 // planFile is the private file with what runs elsewhere.
 const planFile = "remote.json"
+
+// notThere are the hints of failures elsewhere.
+var notThere = map[execution.ErrorCode]string{
+	execution.CodeSpawn:             "see that ssh, docker or kubectl reaches it from this shell, and asks for nothing",
+	execution.CodeAgentNotInstalled: "install it there, or state the PATH there: --env PATH=...",
+	execution.CodeValidation:        "name a directory that is there, after the place: --on ssh:HOST:DIR",
+}
 
 // bring makes what the request names on this machine, in the directory here, part of what goes to the target.
 func (r *run) bring(here string) *execution.Error {
@@ -62,7 +68,7 @@ func (r *run) elsewhere(target execution.Target, here string, inv Invocation) (p
 		plan.Private = r.launch.Dir
 	}
 	for _, f := range r.launch.files {
-		plan.Files = append(plan.Files, remote.File{Path: path.Join(r.launch.Dir, f.name), Content: f.content, Mode: f.mode})
+		plan.Files = append(plan.Files, remote.File{Path: r.launch.path(f.name), Content: f.content, Mode: f.mode})
 	}
 	content, err := plan.Encode()
 	if err != nil {

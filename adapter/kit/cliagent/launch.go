@@ -29,7 +29,7 @@ type Launch struct {
 }
 
 type privateFile struct {
-	name    string // slashes are those of this machine
+	name    string // as File got it
 	content []byte
 	mode    fs.FileMode
 }

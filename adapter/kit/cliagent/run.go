@@ -145,6 +145,7 @@ func (r *run) converse(ctx context.Context) (execution.Result, bool) {
 	if r.req.Run.Invocation.Elsewhere() {
 		var err *execution.Error
 		if err, exit.StderrTail = remote.Failure(exit.StderrTail); err != nil {
+			err.Hint = notThere[err.Code]
 			r.drive.sink.Fail(err)
 		}
 	}
