@@ -17,34 +17,24 @@ type input struct {
 
 // Command passes on a command to the running agent.
 func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
-	if _, ok := cmd.(execution.EndInput); ok {
+	end := func() {
 		p.ended = true
 		p.finish(s)
-		return nil
 	}
-	if !p.duplex {
-		return execution.Errorf(execution.CodeStdinNotAvailable, "claude runs in one-shot mode and accepts no input; make the request interactive")
+	if _, ends := cmd.(execution.EndInput); !p.duplex && !ends {
+		return cliagent.OneShot(name).Command(cmd, s)
 	}
-	switch c := cmd.(type) {
-	case execution.Say:
-		if p.done || p.ended {
-			return execution.Errorf(execution.CodeRunNotActive, "claude accepts no more messages: the input has ended")
-		}
-		uuid := cliagent.NewUUID()
-		s.Write(userLine(uuid, textContent(c.Text), c.When))
-		p.pending = append(p.pending, input{uuid: uuid, id: c.ID})
-		return nil
-	case execution.Answer:
-		return p.answer(c, s)
-	case execution.Interrupt:
-		if p.done || !p.open && !p.first && len(p.pending) == 0 {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "there is nothing to interrupt: no turn of claude runs")
-		}
-		p.sent++
-		s.Write(controlLine(interruptID+strconv.Itoa(p.sent), map[string]any{"subtype": "interrupt"}))
-		return nil
-	}
-	return execution.Errorf(execution.CodeInternal, "claude has no command %T", cmd)
+	return cliagent.Talk{Agent: name, Closed: p.done || p.ended, Idle: p.done || !p.open && !p.first && len(p.pending) == 0, End: end,
+		Say: func(say execution.Say) {
+			uuid := cliagent.NewUUID()
+			s.Write(userLine(uuid, textContent(say.Text), say.When))
+			p.pending = append(p.pending, input{uuid: uuid, id: say.ID})
+		},
+		Answer: func(a execution.Answer) error { return p.answer(a, s) },
+		Interrupt: func() {
+			p.sent++
+			s.Write(controlLine(interruptID+strconv.Itoa(p.sent), map[string]any{"subtype": "interrupt"}))
+		}}.Take(cmd)
 }
 
 // finish ends the run if nothing runs, waits or may follow.

@@ -148,7 +148,7 @@ func TestAnswers(t *testing.T) {
 				if string(code(err)) != tt.want {
 					t.Errorf("got %v, want %s", err, tt.want)
 				}
-				if k.questions["q"] == nil {
+				if _, err := k.questions.Find("q"); err != nil {
 					t.Error("a refused answer took the question away")
 				}
 				return

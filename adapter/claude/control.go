@@ -55,7 +55,7 @@ func (p *parser) controlRequest(line []byte, s *cliagent.Sink) bool {
 		p.Calls.Called(c, v.Request.Input, s)
 	}
 	id := execution.QuestionID(q.request)
-	p.questions[id] = q
+	p.questions.Add(id, q)
 	if q.name == "AskUserQuestion" {
 		q.asks = true
 		text, options := asked(v.Request.Input)
@@ -119,11 +119,13 @@ func (p *parser) controlCancel(line []byte, s *cliagent.Sink) bool {
 	if id == "" {
 		return false
 	}
-	if q := p.questions[id]; q != nil {
-		p.Calls.Settled(q.call) // the result lists the call as denied, although nobody denied it
-		delete(p.questions, id)
-		s.Emit(execution.QuestionWithdrawn{ID: id, Reason: "the agent no longer waits for an answer"})
-	}
+	p.questions.Withdraw("the agent no longer waits for an answer", s, func(q *question) bool {
+		named := q.request == string(id)
+		if named {
+			p.Calls.Settled(q.call) // the result lists the call as denied, although nobody denied it
+		}
+		return named
+	})
 	return true
 }
 
@@ -152,15 +154,15 @@ func (p *parser) controlResponse(line []byte, s *cliagent.Sink) bool {
 
 // answer sends a decision for its question.
 func (p *parser) answer(a execution.Answer, s *cliagent.Sink) error {
-	q := p.questions[a.ID]
-	if q == nil {
-		return execution.Errorf(execution.CodeInteractionNotFound, "no question %s is open: it was answered or withdrawn", a.ID)
+	q, err := p.questions.Find(a.ID)
+	if err != nil {
+		return err
 	}
 	input, err := q.decide(a.Decision)
 	if err != nil {
 		return err
 	}
-	delete(p.questions, a.ID)
+	p.questions.Remove(a.ID)
 	if input == nil {
 		why := a.Decision.Reason
 		if why == "" {

@@ -40,7 +40,7 @@ type parser struct {
 
 	// commands
 	pending      []input // sent and not yet acknowledged
-	questions    map[execution.QuestionID]*question
+	questions    cliagent.Questions[*question]
 	sent         int  // control requests made
 	ended        bool // no more input
 	done         bool
@@ -57,7 +57,7 @@ type parser struct {
 }
 
 func newParser(req execution.Request) cliagent.Parser {
-	p := &parser{req: req, duplex: twoWay(req), first: true, tasks: map[string]string{}, questions: map[execution.QuestionID]*question{}}
+	p := &parser{req: req, duplex: twoWay(req), first: true, tasks: map[string]string{}}
 	p.Flow = streamjson.New(p, tools)
 	return p
 }

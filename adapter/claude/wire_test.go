@@ -142,7 +142,7 @@ func replayWire(t *testing.T, file string) wireRun {
 		case c.Type == "control_response":
 			r := c.Response
 			d := execution.Decision{Approve: r.Response.Behavior == "allow", Reason: r.Response.Message, Input: r.Response.Input}
-			if q := p.questions[execution.QuestionID(r.ID)]; q != nil && q.asks {
+			if q, _ := p.questions.Find(execution.QuestionID(r.ID)); q != nil && q.asks {
 				d = execution.Decision{Text: "Blue"}
 			} else if q != nil && bytes.Equal(compact(t, q.input), compact(t, r.Response.Input)) {
 				d.Input = nil // allowed as it was asked

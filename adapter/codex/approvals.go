@@ -16,7 +16,7 @@ import (
 
 // asking holds the requests that Codex waits for.
 type asking struct {
-	questions map[execution.QuestionID]*question
+	questions cliagent.Questions[*question]
 	requests  map[string]*request // by Codex's id
 	asked     int                 // number of requests so far
 	patches   map[string][]string // files of the open patches, by item
@@ -98,7 +98,7 @@ func (p *appParser) pose(r *request, key string) *question {
 	}
 	q := &question{request: r, id: execution.QuestionID(id), key: key}
 	r.questions = append(r.questions, q)
-	p.questions[q.id] = q
+	p.questions.Add(q.id, q)
 	return q
 }
 
@@ -235,11 +235,11 @@ func (p *appParser) askInput(r *request, params jsonscan.Value, s *cliagent.Sink
 
 // answer sends a decision for its question. Codex gets the reply when the whole request is answered.
 func (p *appParser) answer(a execution.Answer, s *cliagent.Sink) error {
-	q := p.questions[a.ID]
-	if q == nil {
-		return execution.Errorf(execution.CodeInteractionNotFound, "no question %s is open: it was answered or withdrawn", a.ID)
+	q, err := p.questions.Find(a.ID)
+	if err != nil {
+		return err
 	}
-	delete(p.questions, a.ID)
+	p.questions.Remove(a.ID)
 	r, d := q.request, a.Decision
 	q.answered, q.text = true, d.Text
 	q.refused = !d.Approve && d.Text == ""
@@ -360,10 +360,5 @@ func (p *appParser) withdraw(c *conversation, s *cliagent.Sink) {
 
 func (p *appParser) drop(r *request, s *cliagent.Sink) {
 	delete(p.requests, string(r.id))
-	for _, q := range r.questions {
-		if !q.answered {
-			delete(p.questions, q.id)
-			s.Emit(execution.QuestionWithdrawn{ID: q.id, Reason: "codex no longer waits for an answer"})
-		}
-	}
+	p.questions.Withdraw("codex no longer waits for an answer", s, func(q *question) bool { return q.request == r })
 }

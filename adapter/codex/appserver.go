@@ -71,7 +71,7 @@ type call struct {
 func newAppParser(req execution.Request, key string) *appParser {
 	return &appParser{req: req, key: key, names: jsonscan.NewInterner(256), model: req.Run.Model,
 		threads: threads{main: newConversation(""), subs: map[string]*conversation{}, spawns: map[string]bool{}},
-		asking:  asking{questions: map[execution.QuestionID]*question{}, requests: map[string]*request{}, patches: map[string][]string{}}}
+		asking:  asking{requests: map[string]*request{}, patches: map[string][]string{}}}
 }
 
 // Open starts the handshake.

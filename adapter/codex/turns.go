@@ -195,31 +195,21 @@ func (p *appParser) before(c *conversation, now execution.Usage) execution.Usage
 
 // Command handles a command to the running agent.
 func (p *appParser) Command(cmd execution.Command, s *cliagent.Sink) error {
-	switch c := cmd.(type) {
-	case execution.EndInput:
-		p.ended = true
-		p.sendNext(s)
-		return nil
-	case execution.Say:
-		if p.done || p.ended {
-			return execution.Errorf(execution.CodeRunNotActive, "codex accepts no more messages: the input has ended")
-		}
-		p.queue = append(p.queue, c)
-		p.sendNext(s)
-		return nil
-	case execution.Answer:
-		return p.answer(c, s)
-	case execution.Interrupt:
-		if p.done || p.turn == "" && !p.starting {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "there is nothing to interrupt: no turn of codex runs")
-		}
-		p.interrupt = true
-		if p.running {
-			p.stopTurn(s)
-		}
-		return nil
-	}
-	return execution.Errorf(execution.CodeInternal, "codex has no command %T", cmd)
+	return cliagent.Talk{Agent: name, Closed: p.done || p.ended, Idle: p.done || p.turn == "" && !p.starting,
+		End: func() {
+			p.ended = true
+			p.sendNext(s)
+		},
+		Say: func(say execution.Say) {
+			p.queue = append(p.queue, say)
+			p.sendNext(s)
+		},
+		Answer: func(a execution.Answer) error { return p.answer(a, s) },
+		Interrupt: func() {
+			if p.interrupt = true; p.running {
+				p.stopTurn(s)
+			}
+		}}.Take(cmd)
 }
 
 // stopTurn interrupts the running turn. Codex refuses this for an accepted turn that has not started.

@@ -31,8 +31,7 @@ type oneShot struct {
 	session string
 	model   string
 	calls   toolcall.Calls
-	said    strings.Builder // the message being streamed
-	speaks  bool
+	said    cliagent.Speech
 	text    string // the last complete message
 	steps   int
 	inStep  bool
@@ -132,22 +131,18 @@ func (p *oneShot) message(s *cliagent.Sink) bool {
 		return false
 	}
 	p.ensureStep(s)
-	if !p.speaks {
-		p.speaks = true
-		s.Emit(execution.MessageStart{})
+	if p.said.Kind == cliagent.SpeechNone {
+		p.said.Begin(cliagent.SpeechText, "", s)
 	}
 	if piece := content.Str(); piece != "" {
-		p.said.WriteString(piece)
-		s.Emit(execution.TextDelta{Delta: piece, Accumulated: p.said.String()})
+		p.said.Add(piece, s)
 	}
 	return true
 }
 
 func (p *oneShot) endMessage(s *cliagent.Sink) {
-	if p.speaks {
-		p.speaks, p.text = false, p.said.String()
-		p.said = strings.Builder{}
-		s.Emit(execution.MessageStop{Text: p.text})
+	if kind, text := p.said.End(s); kind != cliagent.SpeechNone {
+		p.text = text
 	}
 }
 

@@ -62,37 +62,28 @@ type steering struct {
 
 // Command passes on a command to the running agent.
 func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
-	switch c := cmd.(type) {
-	case execution.EndInput:
-		p.closed = true
-		p.next(s)
-		return nil
-	case execution.Say:
-		if p.finished || p.closed {
-			return execution.Errorf(execution.CodeRunNotActive, "pi accepts no more messages: the input has ended")
-		}
-		if p.running && !p.aborted && (c.When == execution.WhenNow || c.When == execution.WhenAfterTool) {
-			p.steers++
-			in := steering{id: idSteer + strconv.Itoa(p.steers), say: c}
-			p.sent = append(p.sent, in)
-			send(s, command{ID: in.id, Type: "steer", Message: c.Text})
-			return nil
-		}
-		p.queue = append(p.queue, c)
-		p.next(s)
-		return nil
-	case execution.Answer:
-		return p.answer(c, s)
-	case execution.Interrupt:
-		if p.finished || p.opened && !p.running {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "there is nothing to interrupt: no turn of pi is running")
-		}
-		if p.interrupt = true; p.running {
-			p.abort(s)
-		}
-		return nil
-	}
-	return execution.Errorf(execution.CodeInternal, "pi has no command %T", cmd)
+	return cliagent.Talk{Agent: name, Closed: p.finished || p.closed, Idle: p.finished || p.opened && !p.running,
+		End: func() {
+			p.closed = true
+			p.next(s)
+		},
+		Say: func(say execution.Say) {
+			if p.running && !p.aborted && (say.When == execution.WhenNow || say.When == execution.WhenAfterTool) {
+				p.steers++
+				in := steering{id: idSteer + strconv.Itoa(p.steers), say: say}
+				p.sent = append(p.sent, in)
+				send(s, command{ID: in.id, Type: "steer", Message: say.Text})
+				return
+			}
+			p.queue = append(p.queue, say)
+			p.next(s)
+		},
+		Answer: func(a execution.Answer) error { return p.answer(a, s) },
+		Interrupt: func() {
+			if p.interrupt = true; p.running {
+				p.abort(s)
+			}
+		}}.Take(cmd)
 }
 
 // abort interrupts the running turn. Pi would go on with its queue, so that is emptied first.
@@ -102,7 +93,7 @@ func (p *parser) abort(s *cliagent.Sink) {
 		return
 	}
 	p.aborted = true
-	p.withdraw("the turn was interrupted", s)
+	p.questions.Withdraw("the turn was interrupted", s, nil)
 	if len(p.sent) > 0 {
 		p.recall = true
 		p.empty(s)

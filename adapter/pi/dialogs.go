@@ -14,7 +14,6 @@ import (
 type question struct {
 	id     string
 	method string // select, confirm, input, editor; empty for the gate's
-	order  int
 	tool   string
 	call   string
 }
@@ -39,8 +38,7 @@ var gateShape jsonscan.Shape[gateForm]
 
 // dialog handles what an extension shows or asks. A dialog waits for its reply; everything else does not.
 func (p *parser) dialog(s *cliagent.Sink) bool {
-	q := question{id: p.v.ID.Str(), method: p.v.Method.Str(), order: p.asked}
-	p.asked++
+	q := question{id: p.v.ID.Str(), method: p.v.Method.Str()}
 	title := p.v.Title.Str()
 	switch q.method {
 	case "notify":
@@ -73,7 +71,7 @@ func (p *parser) dialog(s *cliagent.Sink) bool {
 		return p.permit(q, s)
 	}
 	id := execution.QuestionID(q.id)
-	p.questions[id] = q
+	p.questions.Add(id, q)
 	switch q.method {
 	case "confirm":
 		s.Emit(execution.ApprovalRequired{ID: id, Action: title, Detail: p.v.Message.Str(), Risk: execution.RiskMedium})
@@ -110,7 +108,7 @@ func (p *parser) permit(q question, s *cliagent.Sink) bool {
 	q.method, q.tool, q.call = "", v.Tool.Str(), v.ID.Str()
 	p.calls.Called(p.calls.Start(q.call, q.tool, "", s), v.Input, s)
 	id := execution.QuestionID(q.id)
-	p.questions[id] = q
+	p.questions.Add(id, q)
 	action, risk := "use the tool "+q.tool, execution.RiskMedium
 	switch {
 	case q.tool == "bash" || q.tool == "powershell":
@@ -135,11 +133,11 @@ func (p *parser) permit(q question, s *cliagent.Sink) bool {
 
 // answer answers a dialog.
 func (p *parser) answer(a execution.Answer, s *cliagent.Sink) error {
-	q, ok := p.questions[a.ID]
-	if !ok {
-		return execution.Errorf(execution.CodeInteractionNotFound, "no question %s is open: it was answered or withdrawn", a.ID)
+	q, err := p.questions.Find(a.ID)
+	if err != nil {
+		return err
 	}
-	delete(p.questions, a.ID)
+	p.questions.Remove(a.ID)
 	r := answerTo(q)
 	d := a.Decision
 	switch q.method {
@@ -169,17 +167,4 @@ func (p *parser) answer(a execution.Answer, s *cliagent.Sink) error {
 	}
 	send(s, r)
 	return nil
-}
-
-// withdraw drops the open questions.
-func (p *parser) withdraw(why string, s *cliagent.Sink) {
-	var open []question
-	for _, q := range p.questions {
-		open = append(open, q)
-	}
-	slices.SortFunc(open, func(a, b question) int { return a.order - b.order })
-	for _, q := range open {
-		s.Emit(execution.QuestionWithdrawn{ID: execution.QuestionID(q.id), Reason: why})
-	}
-	clear(p.questions)
 }

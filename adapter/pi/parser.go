@@ -50,8 +50,7 @@ type parser struct {
 	turn
 	inbox
 
-	questions map[execution.QuestionID]question
-	asked     int // dialogs so far
+	questions cliagent.Questions[question]
 
 	// accounting
 	total   execution.Usage
@@ -75,7 +74,7 @@ type turn struct {
 
 func newParser(req execution.Request) cliagent.Parser {
 	names := jsonscan.NewInterner(256)
-	p := &parser{req: req, names: names, calls: toolcall.NewCalls(tools, names), model: req.Run.Model, questions: map[execution.QuestionID]question{}}
+	p := &parser{req: req, names: names, calls: toolcall.NewCalls(tools, names), model: req.Run.Model}
 	p.calls.Cwd = req.Run.Cwd
 	for _, m := range req.Run.MCPServers {
 		p.calls.Servers[m.Name] = ""
@@ -231,7 +230,7 @@ func (p *parser) settled(s *cliagent.Sink) {
 		return
 	}
 	p.endStep(s)
-	p.withdraw("the turn is over", s)
+	p.questions.Withdraw("the turn is over", s, nil)
 	o := p.judge()
 	p.calls.EndTurn()
 	o.Report(s)

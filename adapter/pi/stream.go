@@ -19,20 +19,10 @@ type callForm struct{ ID, Name, Arguments jsonscan.Value }
 
 var callShape jsonscan.Shape[callForm]
 
-// blockKind is the kind of the block that is open.
-type blockKind int
-
-const (
-	noBlock blockKind = iota
-	textBlock
-	thinkingBlock
-)
-
 // block is the text or thinking being streamed. Tool calls are streamed beside it.
 type block struct {
-	kind  blockKind
+	cliagent.Speech
 	index int64
-	said  strings.Builder
 	done  map[int64]bool // blocks of the message that were reported
 	input map[int64]*input
 }
@@ -54,13 +44,13 @@ func (p *parser) piece(s *cliagent.Sink) bool {
 	switch string(typ) {
 	case "text_start", "thinking_start", "start", "done", "error":
 	case "text_delta":
-		p.add(textBlock, index, v.Delta.Str(), s)
+		p.add(cliagent.SpeechText, index, v.Delta.Str(), s)
 	case "thinking_delta":
-		p.add(thinkingBlock, index, v.Delta.Str(), s)
+		p.add(cliagent.SpeechThinking, index, v.Delta.Str(), s)
 	case "text_end":
-		p.whole(textBlock, index, v.Content.Str(), s)
+		p.whole(cliagent.SpeechText, index, v.Content.Str(), s)
 	case "thinking_end":
-		p.whole(thinkingBlock, index, v.Content.Str(), s)
+		p.whole(cliagent.SpeechThinking, index, v.Content.Str(), s)
 	case "toolcall_start":
 		p.ensureStep(s)
 		p.closeBlock(s)
@@ -91,32 +81,23 @@ func (b *block) inputs() map[int64]*input {
 }
 
 // add adds a piece to a block and begins it if necessary.
-func (p *parser) add(kind blockKind, index int64, piece string, s *cliagent.Sink) {
+func (p *parser) add(kind cliagent.SpeechKind, index int64, piece string, s *cliagent.Sink) {
 	b := &p.block
 	if piece == "" || b.done[index] {
 		return
 	}
 	p.ensureStep(s)
-	if b.kind != kind || b.index != index {
+	if b.Kind != kind || b.index != index {
 		p.closeBlock(s)
-		b.kind, b.index = kind, index
-		if kind == textBlock {
-			s.Emit(execution.MessageStart{})
-		} else {
-			s.Emit(execution.ThinkingStart{})
-		}
+		b.index = index
+		b.Begin(kind, "", s)
 	}
-	b.said.WriteString(piece)
-	if kind == textBlock {
-		s.Emit(execution.TextDelta{Delta: piece, Accumulated: b.said.String()})
-	} else {
-		s.Emit(execution.ThinkingDelta{Delta: piece, Accumulated: b.said.String()})
-	}
+	b.Add(piece, s)
 }
 
 // whole ends a block, which is new if it was not streamed.
-func (p *parser) whole(kind blockKind, index int64, text string, s *cliagent.Sink) {
-	if p.block.kind != kind || p.block.index != index {
+func (p *parser) whole(kind cliagent.SpeechKind, index int64, text string, s *cliagent.Sink) {
+	if p.block.Kind != kind || p.block.index != index {
 		p.add(kind, index, text, s)
 	}
 	p.closeBlock(s)
@@ -125,21 +106,17 @@ func (p *parser) whole(kind blockKind, index int64, text string, s *cliagent.Sin
 // closeBlock ends the open block.
 func (p *parser) closeBlock(s *cliagent.Sink) {
 	b := &p.block
-	text := b.said.String()
-	switch b.kind {
-	case noBlock:
+	kind, text := b.End(s)
+	if kind == cliagent.SpeechNone {
 		return
-	case textBlock:
+	}
+	if kind == cliagent.SpeechText {
 		p.text = text
-		s.Emit(execution.MessageStop{Text: text})
-	case thinkingBlock:
-		s.Emit(execution.ThinkingStop{Thinking: text})
 	}
 	if b.done == nil {
 		b.done = map[int64]bool{}
 	}
 	b.done[b.index] = true
-	b.kind, b.said = noBlock, strings.Builder{}
 }
 
 // called reports a tool call with its input.
@@ -204,9 +181,9 @@ func (p *parser) message(end bool, s *cliagent.Sink) bool {
 		pifile.ContentShape.From(e, &c)
 		switch kind, _ := c.Type.Plain(); string(kind) {
 		case "text":
-			p.add(textBlock, int64(i), unsaid(&p.block, textBlock, int64(i), c.Text.Str()), s)
+			p.add(cliagent.SpeechText, int64(i), unsaid(&p.block, cliagent.SpeechText, int64(i), c.Text.Str()), s)
 		case "thinking":
-			p.add(thinkingBlock, int64(i), unsaid(&p.block, thinkingBlock, int64(i), c.Thinking.Str()), s)
+			p.add(cliagent.SpeechThinking, int64(i), unsaid(&p.block, cliagent.SpeechThinking, int64(i), c.Thinking.Str()), s)
 		case "toolCall":
 			p.called(e, s)
 		}
@@ -223,12 +200,12 @@ func (p *parser) message(end bool, s *cliagent.Sink) bool {
 }
 
 // unsaid returns the part of a block that was not streamed.
-func unsaid(b *block, kind blockKind, index int64, text string) string {
-	if b.kind != kind || b.index != index {
+func unsaid(b *block, kind cliagent.SpeechKind, index int64, text string) string {
+	if b.Kind != kind || b.index != index {
 		return text
 	}
-	rest, _ := strings.CutPrefix(text, b.said.String())
-	if rest == text && b.said.Len() > 0 {
+	rest, _ := strings.CutPrefix(text, b.Said())
+	if rest == text && b.Said() != "" {
 		return ""
 	}
 	return rest

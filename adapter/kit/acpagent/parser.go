@@ -47,7 +47,7 @@ type parser struct {
 	subs      map[string]*flow // of sub-agents, by the call that started them
 	text      string           // the last message of the turn
 	tools     map[string]*toolCall
-	questions map[execution.QuestionID]*permission
+	questions cliagent.Questions[*permission]
 	plans     int
 	failed    *failure // failure that the program reported, unless the turn continues
 	retries   int
@@ -70,7 +70,7 @@ func newParser(spec Spec, req execution.Request) *parser {
 		servers = append(servers, m.Name)
 	}
 	return &parser{spec: spec, req: req, model: req.Run.Model, tools: map[string]*toolCall{}, subs: map[string]*flow{},
-		questions: map[execution.QuestionID]*permission{}, beginning: beginning{servers: servers}, background: background{behind: map[string]*toolCall{}}}
+		beginning: beginning{servers: servers}, background: background{behind: map[string]*toolCall{}}}
 }
 
 // Open starts the handshake.

@@ -17,7 +17,6 @@ type permission struct {
 	id      json.RawMessage // of the agent's request, verbatim
 	call    *toolCall
 	options []option
-	order   int
 }
 
 // option is one answer that the agent offers.
@@ -45,7 +44,7 @@ func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
 		return true
 	}
 	p.ready(c, s)
-	q := &permission{id: id, call: c, order: len(p.questions)}
+	q := &permission{id: id, call: c}
 	for _, o := range params.Get("options").Array {
 		q.options = append(q.options, option{o.Get("optionId").Str(), o.Get("kind").Str()})
 	}
@@ -57,8 +56,8 @@ func (p *parser) permit(id json.RawMessage, s *cliagent.Sink) bool {
 	}
 	action, risk := actionOf(c)
 	question := execution.QuestionID(p.session.id + "/" + strings.Trim(string(id), `"`))
-	p.questions[question] = q
-	emit(s, c.call.Parent, execution.ApprovalRequired{ID: question, Action: action, Detail: p.detail(c), ToolName: c.call.Label(), ToolCallID: c.ID, Input: p.input(c), Risk: risk, Use: p.use(c)})
+	p.questions.Add(question, q)
+	s.EmitFrom(c.call.Parent, execution.ApprovalRequired{ID: question, Action: action, Detail: p.detail(c), ToolName: c.call.Label(), ToolCallID: c.ID, Input: p.input(c), Risk: risk, Use: p.use(c)})
 	return true
 }
 
@@ -171,11 +170,11 @@ func (q *permission) choose(d execution.Decision) (option, bool) {
 
 // decide sends a decision to the agent.
 func (p *parser) decide(a execution.Answer, s *cliagent.Sink) error {
-	q := p.questions[a.ID]
-	if q == nil {
-		return execution.Errorf(execution.CodeInteractionNotFound, "no question %s is open: it was answered or withdrawn", a.ID)
+	q, err := p.questions.Find(a.ID)
+	if err != nil {
+		return err
 	}
-	delete(p.questions, a.ID)
+	p.questions.Remove(a.ID)
 	d := a.Decision
 	if len(d.Input) > 0 {
 		// Approval would run the original input, not the approved one.
@@ -207,26 +206,20 @@ func (p *parser) decide(a execution.Answer, s *cliagent.Sink) error {
 
 // giveUp handles the agent's withdrawal of a request.
 func (p *parser) giveUp(id jsonscan.Value, s *cliagent.Sink) bool {
-	for question, q := range p.questions {
-		if string(q.id) == string(id.Raw()) {
-			delete(p.questions, question)
+	p.questions.Withdraw(p.spec.Name+" no longer waits for an answer", s, func(q *permission) bool {
+		named := string(q.id) == string(id.Raw())
+		if named {
 			p.answer(s, q.id, nil, &jsonrpc.Error{Code: codeCancelled, Message: "request cancelled"})
-			s.Emit(execution.QuestionWithdrawn{ID: question, Reason: p.spec.Name + " no longer waits for an answer"})
 		}
-	}
+		return named
+	})
 	return id.Exists()
 }
 
 // withdraw withdraws the agent's questions and replies to them, because it may wait.
 func (p *parser) withdraw(why string, s *cliagent.Sink) {
-	open := make([]execution.QuestionID, 0, len(p.questions))
-	for question := range p.questions {
-		open = append(open, question)
-	}
-	slices.SortFunc(open, func(a, b execution.QuestionID) int { return p.questions[a].order - p.questions[b].order })
-	for _, question := range open {
-		p.answer(s, p.questions[question].id, outcome(""), nil)
-		s.Emit(execution.QuestionWithdrawn{ID: question, Reason: why})
-		delete(p.questions, question)
-	}
+	p.questions.Withdraw(why, s, func(q *permission) bool {
+		p.answer(s, q.id, outcome(""), nil)
+		return true
+	})
 }

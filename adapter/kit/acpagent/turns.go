@@ -173,31 +173,21 @@ func (p *parser) endStep(s *cliagent.Sink, whole bool) {
 
 // Command handles a command to the running agent.
 func (p *parser) Command(cmd execution.Command, s *cliagent.Sink) error {
-	switch c := cmd.(type) {
-	case execution.EndInput:
-		p.ended = true
-		p.goOn(s)
-		return nil
-	case execution.Say:
-		if p.done || p.ended {
-			return execution.Errorf(execution.CodeRunNotActive, "%s accepts no more messages: the input has ended", p.spec.Name)
-		}
-		p.queue = append(p.queue, c)
-		p.goOn(s)
-		return nil
-	case execution.Answer:
-		return p.decide(c, s)
-	case execution.Interrupt:
-		if p.done || p.open && !p.running {
-			return execution.Errorf(execution.CodeInvalidStateTransition, "there is nothing to interrupt: no turn of %s is running", p.spec.Name)
-		}
-		p.interrupt = true
-		if p.running {
-			p.cancel(s)
-		}
-		return nil
-	}
-	return execution.Errorf(execution.CodeInternal, "%s has no command %T", p.spec.Name, cmd)
+	return cliagent.Talk{Agent: p.spec.Name, Closed: p.done || p.ended, Idle: p.done || p.open && !p.running,
+		End: func() {
+			p.ended = true
+			p.goOn(s)
+		},
+		Say: func(say execution.Say) {
+			p.queue = append(p.queue, say)
+			p.goOn(s)
+		},
+		Answer: func(a execution.Answer) error { return p.decide(a, s) },
+		Interrupt: func() {
+			if p.interrupt = true; p.running {
+				p.cancel(s)
+			}
+		}}.Take(cmd)
 }
 
 // cancel interrupts the running turn. Its open requests get the outcome cancelled, as the protocol demands.

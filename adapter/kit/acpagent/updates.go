@@ -11,20 +11,10 @@ import (
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
-type flowKind int
-
-const (
-	flowNone flowKind = iota
-	flowText
-	flowThought
-)
-
-// flow is the text or thinking being streamed.
+// flow is the text or thinking being streamed, by the agent itself or by a sub-agent.
 type flow struct {
-	parent string // the call that started its sub-agent
-	kind   flowKind
-	id     string // the agent's id of the message, empty if not stated
-	said   strings.Builder
+	cliagent.Speech
+	id string // the agent's id of the message, empty if not stated
 }
 
 // update handles an update of a session. Outside a turn it belongs to the history of a loaded session, or to a
@@ -39,9 +29,9 @@ func (p *parser) update(s *cliagent.Sink) bool {
 	kind, _ := p.v.Params.Update.SessionUpdate.Plain()
 	switch string(kind) {
 	case "agent_message_chunk":
-		p.chunk(flowText, s)
+		p.chunk(cliagent.SpeechText, s)
 	case "agent_thought_chunk":
-		p.chunk(flowThought, s)
+		p.chunk(cliagent.SpeechThinking, s)
 	case "tool_call", "tool_call_update":
 		if !p.toolUpdate(s) {
 			return false
@@ -100,23 +90,14 @@ func (p *parser) flowOf(parent string) *flow {
 	}
 	f := p.subs[parent]
 	if f == nil {
-		f = &flow{parent: parent}
+		f = &flow{Speech: cliagent.Speech{Parent: parent}}
 		p.subs[parent] = f
 	}
 	return f
 }
 
-// emit emits an event of the agent, or of the sub-agent that parent started.
-func emit(s *cliagent.Sink, parent string, b execution.Body) {
-	if parent == "" {
-		s.Emit(b)
-		return
-	}
-	s.EmitFrom(parent, b)
-}
-
 // chunk handles a piece of a text or of thinking.
-func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
+func (p *parser) chunk(kind cliagent.SpeechKind, s *cliagent.Sink) {
 	if !p.running {
 		return
 	}
@@ -127,41 +108,32 @@ func (p *parser) chunk(kind flowKind, s *cliagent.Sink) {
 	f := p.flowOf(p.parent())
 	if content.Image != nil {
 		p.endFlow(f, s)
-		emit(s, f.parent, execution.ImageOutput{MimeType: content.Image.MimeType, Base64: content.Image.Data})
+		s.EmitFrom(f.Parent, execution.ImageOutput{MimeType: content.Image.MimeType, Base64: content.Image.Data})
 		return
 	}
 	if content.Text == "" {
 		return
 	}
-	if kind == flowText && f.parent == "" && (p.notice(s) || p.aside(content.Text, s)) {
+	if kind == cliagent.SpeechText && f.Parent == "" && (p.notice(s) || p.aside(content.Text, s)) {
 		return
 	}
 	id := p.v.Params.Update.MessageID
-	begins := f.kind != kind || id.Kind() == jsonscan.String && !id.IsStr(f.id)
+	begins := f.Kind != kind || id.Kind() == jsonscan.String && !id.IsStr(f.id)
 	if begins { // some agents part it from what was before by empty lines
 		if content.Text = strings.TrimLeft(content.Text, "\r\n"); content.Text == "" {
 			return
 		}
 	}
-	if f.parent == "" {
+	if f.Parent == "" {
 		p.failed = nil
 		p.ensureStep(s)
 	}
 	if begins {
 		p.endFlow(f, s)
-		f.kind, f.id = kind, id.Str()
-		if kind == flowText {
-			emit(s, f.parent, execution.MessageStart{MessageID: f.id})
-		} else {
-			emit(s, f.parent, execution.ThinkingStart{})
-		}
+		f.id = id.Str()
+		f.Begin(kind, f.id, s)
 	}
-	f.said.WriteString(content.Text)
-	if kind == flowText {
-		emit(s, f.parent, execution.TextDelta{Delta: content.Text, Accumulated: f.said.String()})
-		return
-	}
-	emit(s, f.parent, execution.ThinkingDelta{Delta: content.Text, Accumulated: f.said.String()})
+	f.Add(content.Text, s)
 }
 
 // notice handles a message that the program itself sent, recognized by its update.
@@ -211,17 +183,10 @@ func (p *parser) closeFlow(s *cliagent.Sink) { p.endFlow(&p.flow, s) }
 
 // endFlow ends a text or thinking.
 func (p *parser) endFlow(f *flow, s *cliagent.Sink) {
-	said := f.said.String()
-	switch f.kind {
-	case flowText:
-		if f.parent == "" {
-			p.text = said
-		}
-		emit(s, f.parent, execution.MessageStop{Text: said})
-	case flowThought:
-		emit(s, f.parent, execution.ThinkingStop{Thinking: said})
+	if kind, said := f.End(s); kind == cliagent.SpeechText && f.Parent == "" {
+		p.text = said
 	}
-	*f = flow{parent: f.parent}
+	f.id = ""
 }
 
 // endSubs ends what sub-agents left open.

@@ -83,7 +83,7 @@ func (p *parser) countFrom(parent string, u execution.Usage, s *cliagent.Sink) {
 		return
 	}
 	p.spent = p.spent.Add(u)
-	emit(s, parent, u.Event())
+	s.EmitFrom(parent, u.Event())
 }
 
 // countCall looks for the end of a model call in an update.

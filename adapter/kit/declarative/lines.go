@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/toolcall"
@@ -34,12 +33,10 @@ type linesParser struct {
 	session
 	failures
 	message
-	rules  []mapping
-	paths  *jsonscan.KeySet
-	found  []jsonscan.Value
-	thinks strings.Builder
-	musing bool
-	calls  toolcall.Calls
+	rules []mapping
+	paths *jsonscan.KeySet
+	found []jsonscan.Value
+	calls toolcall.Calls
 
 	step     int
 	stepping bool
@@ -142,8 +139,7 @@ func (p *linesParser) apply(m *mapping, s *cliagent.Sink) bool {
 			return false
 		}
 		p.work(s)
-		p.endThinking(s)
-		p.message.add(text.Str(), s)
+		p.add(cliagent.SpeechText, text.Str(), s)
 	case eventMessage:
 		if text.Kind() != jsonscan.String {
 			return false
@@ -155,7 +151,7 @@ func (p *linesParser) apply(m *mapping, s *cliagent.Sink) bool {
 			return false
 		}
 		p.work(s)
-		p.think(text.Str(), s)
+		p.add(cliagent.SpeechThinking, text.Str(), s)
 	case eventToolStart, eventToolEnd:
 		return p.tool(m, s)
 	case eventUsage:
@@ -165,7 +161,7 @@ func (p *linesParser) apply(m *mapping, s *cliagent.Sink) bool {
 		}
 		p.count(cost, s)
 	case eventError:
-		p.closeAll(s)
+		p.close(s)
 		p.failed = p.failure("", words(p.value(m, "error")))
 	case eventResult:
 		return p.result(m, text, s)
@@ -186,40 +182,14 @@ func words(v jsonscan.Value) string {
 
 // whole emits a message that was not streamed, or ends one that was.
 func (p *linesParser) whole(text string, s *cliagent.Sink) {
-	p.endThinking(s)
-	if !p.open {
-		p.message.add(text, s)
+	if p.said.Kind != cliagent.SpeechText {
+		p.add(cliagent.SpeechText, text, s)
 	}
-	p.message.close(s)
-}
-
-func (p *linesParser) think(piece string, s *cliagent.Sink) {
-	if !p.musing {
-		p.message.close(s)
-		p.musing = true
-		s.Emit(execution.ThinkingStart{})
-	}
-	if p.thinks.Len()+len(piece) <= maxText && piece != "" {
-		p.thinks.WriteString(piece)
-		s.Emit(execution.ThinkingDelta{Delta: piece, Accumulated: p.thinks.String()})
-	}
-}
-
-func (p *linesParser) endThinking(s *cliagent.Sink) {
-	if p.musing {
-		s.Emit(execution.ThinkingStop{Thinking: p.thinks.String()})
-		p.thinks, p.musing = strings.Builder{}, false
-	}
-}
-
-// closeAll ends the open message and thinking.
-func (p *linesParser) closeAll(s *cliagent.Sink) {
-	p.endThinking(s)
-	p.message.close(s)
+	p.close(s)
 }
 
 func (p *linesParser) endStep(s *cliagent.Sink) {
-	p.closeAll(s)
+	p.close(s)
 	if p.stepping {
 		p.stepping = false
 		s.Emit(execution.StepEnd{StepIndex: p.step})
@@ -239,14 +209,14 @@ func (p *linesParser) tool(m *mapping, s *cliagent.Sink) bool {
 			return false
 		}
 		p.work(s)
-		p.closeAll(s)
+		p.close(s)
 		p.calls.Called(p.calls.Start(id, name, "", s), p.value(m, "input"), s)
 		return true
 	}
 	if p.calls.Open(id) == nil {
 		return false // it did not start, or has ended
 	}
-	p.closeAll(s)
+	p.close(s)
 	end := toolcall.End{Output: toolcall.Raw(p.value(m, "output"), "null"), Failed: p.value(m, "failed").IsTrue()}
 	if end.Failed {
 		end.Error = "the tool failed"
@@ -277,7 +247,7 @@ func (p *linesParser) count(cost *execution.Cost, s *cliagent.Sink) {
 // result handles the end of a run that succeeded. Its usage is the total of the run: only the rest is new.
 func (p *linesParser) result(m *mapping, text jsonscan.Value, s *cliagent.Sink) bool {
 	p.work(s)
-	p.closeAll(s)
+	p.close(s)
 	if cost := cliagent.AssembleCost(p.value(m, "usage").Raw()); cost != nil {
 		total := execution.CostOf(beyond(cost.Usage(), p.usage), nil, execution.CostFromAgent)
 		p.count(&total, s)
@@ -302,7 +272,7 @@ func (p *linesParser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result
 		res.Usage, res.Cost = &p.usage, cost
 	}
 	if p.failed == nil && !p.over {
-		p.failed = p.judge(exit, p.text.String())
+		p.failed = p.judge(exit, p.said.Said())
 	}
 	done := p.over || !p.ends && p.known && exit.Code == 0 && exit.Signal == "" && !exit.Stopped
 	if !done && p.failed == nil {

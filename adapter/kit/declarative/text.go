@@ -11,41 +11,41 @@ import (
 // maxText bounds the answer of a run. A program that prints more is not cut off, but the rest is not part of the answer.
 const maxText = 16 << 20
 
-// message is an answer that is being written.
+// message is what the agent says: an answer, or thinking.
 type message struct {
-	text strings.Builder
-	open bool
-	full bool // the limit was reached and reported
-	last string
+	said cliagent.Speech
+	full bool   // the limit was reached
+	last string // the last whole answer
 }
 
-// add appends a piece to the open message, or starts one.
-func (m *message) add(piece string, s *cliagent.Sink) {
+// add streams a piece of what is said, or begins with it.
+func (m *message) add(kind cliagent.SpeechKind, piece string, s *cliagent.Sink) {
+	if m.said.Kind != kind {
+		m.close(s)
+	}
 	if m.full || piece == "" {
 		return
 	}
-	if room := maxText - m.text.Len(); len(piece) > room {
+	if room := maxText - len(m.said.Said()); len(piece) > room {
 		m.full = true
 		piece = strings.ToValidUTF8(piece[:room], "")
-		s.Emit(execution.ErrorEvent{Code: execution.CodeParse, Recoverable: true,
-			Message: "the answer is larger than 16 MiB; the rest of it is left out"})
+		if kind == cliagent.SpeechText {
+			s.Emit(execution.ErrorEvent{Code: execution.CodeParse, Recoverable: true,
+				Message: "the answer is larger than 16 MiB; the rest of it is left out"})
+		}
 	}
-	if !m.open {
-		m.open = true
-		s.Emit(execution.MessageStart{})
+	if m.said.Kind == cliagent.SpeechNone {
+		m.said.Begin(kind, "", s)
 	}
-	m.text.WriteString(piece)
-	s.Emit(execution.TextDelta{Delta: piece, Accumulated: m.text.String()})
+	m.said.Add(piece, s)
 }
 
-// close ends the open message.
+// close ends what is said.
 func (m *message) close(s *cliagent.Sink) {
-	if !m.open {
-		return
+	if kind, text := m.said.End(s); kind == cliagent.SpeechText {
+		m.last = text
 	}
-	m.last = m.text.String()
-	s.Emit(execution.MessageStop{Text: m.last})
-	m.text, m.open, m.full = strings.Builder{}, false, false
+	m.full = false
 }
 
 // textParser reads an answer without a format: standard output, line by line.
@@ -74,19 +74,19 @@ func (p *textParser) Line(src process.Stream, line []byte, s *cliagent.Sink) {
 		p.blank++
 		return
 	}
-	if p.open {
+	if p.said.Kind != cliagent.SpeechNone {
 		text = strings.Repeat("\n", p.blank+1) + text
 	}
 	p.blank = 0
 	p.work(s)
-	p.add(text, s)
+	p.add(cliagent.SpeechText, text, s)
 }
 
 // Exit returns the outcome that the exit code states.
 func (p *textParser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result {
 	res := execution.Result{SessionID: p.id}
 	done := exit.Code == 0 && exit.Signal == "" && !exit.Stopped
-	failed := p.judge(exit, p.text.String())
+	failed := p.judge(exit, p.said.Said())
 	if !done && failed == nil {
 		return res
 	}
