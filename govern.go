@@ -221,6 +221,26 @@ func (a governedAgents) Spent(req execution.Request, res execution.Result) error
 	return finish(w, req, res)
 }
 
+// Recorded returns what the runs of a turn cost.
+func (a governedAgents) Recorded(turn string) ([]execution.Result, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	store, err := c.openStore()
+	if err != nil || store == nil {
+		return nil, err
+	}
+	runs, err := store.List(runstore.Filter{Tag: govern.TurnTag(turn)})
+	var ended []execution.Result
+	for _, r := range runs {
+		if !r.Live && r.TurnID == turn {
+			ended = append(ended, execution.Result{RunID: r.ID, Model: r.Model, Cost: r.Cost})
+		}
+	}
+	return ended, err
+}
+
 // counts sets the agent that a turn counts for: the one whose program its command starts, if there is one.
 func (c *Client) counts(req *execution.Request) adapter.Descriptor {
 	if len(req.Run.Command) > 0 {

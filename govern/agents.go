@@ -25,5 +25,14 @@ type Spender interface {
 	Spent(req execution.Request, res execution.Result) error
 }
 
+// Recorder is implemented by Agents that keep a record of what a turn's runs cost, also of those whose process was killed.
+type Recorder interface {
+	// Recorded returns model, usage and cost of the turn's runs that have ended.
+	Recorded(turn string) ([]execution.Result, error)
+}
+
+// TurnTag is the tag of the runs of a turn.
+func TurnTag(turn string) string { return "turn:" + turn }
+
 // Sweeper is implemented by Agents that can end processes of runs whose own process is gone.
 type Sweeper interface{ Sweep() error }

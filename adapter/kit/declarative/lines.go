@@ -47,6 +47,7 @@ type linesParser struct {
 	failed   *cliagent.Failure
 	usage    execution.Usage
 	priced   *float64
+	told     float64 // of it, in cost events
 }
 
 func newLines(f *form, one cliagent.OneShot, n session) *linesParser {
@@ -241,6 +242,8 @@ func (p *linesParser) count(cost *execution.Cost, s *cliagent.Sink) {
 			sum += *p.priced
 		}
 		p.priced = &sum
+		p.told += *cost.TotalUSD
+		s.Emit(execution.CostEvent{Cost: execution.CostOf(u, cost.TotalUSD, execution.CostFromAgent)})
 	}
 }
 
@@ -279,8 +282,11 @@ func (p *linesParser) Exit(exit process.Exit, s *cliagent.Sink) execution.Result
 		return res
 	}
 	p.endStep(s)
-	if cost != nil {
+	if cost != nil && p.told == 0 {
 		s.Emit(execution.CostEvent{Cost: *cost})
+	} else if p.priced != nil && *p.priced > p.told { // the end stated more than the calls
+		rest := *p.priced - p.told
+		s.Emit(execution.CostEvent{Cost: execution.CostOf(execution.Usage{}, &rest, execution.CostFromAgent)})
 	}
 	p.end(&res, cmp.Or(p.answer, p.last), p.failed, s)
 	return res

@@ -107,6 +107,9 @@ func (e *Local) lockedAs(ctx context.Context, doing string, adopt bool, fn func(
 	if err := t.filtering(ctx, doing); err != nil {
 		return err
 	}
+	if err := t.unbooked(); err != nil {
+		return err
+	}
 	if doing == "approve" || doing == "accept" {
 		if err := t.kept(ctx); err != nil {
 			return err

@@ -215,7 +215,7 @@ func (a *agentRuntime) request(d Dispatch, mode execution.ApprovalMode, structur
 
 // request is a request of the turn.
 func (d Dispatch) request(now time.Time, text string, o execution.RunOptions) execution.Request {
-	o.Cwd, o.Tags = d.workDir(), []string{"govern", "role:" + d.RoleID, "phase:" + d.Phase}
+	o.Cwd, o.Tags = d.workDir(), []string{"govern", "role:" + d.RoleID, "phase:" + d.Phase, govern.TurnTag(d.Turn.TurnID)}
 	return execution.Request{SchemaVersion: execution.SchemaVersion, AssistantID: "drawbar", TurnID: d.Turn.TurnID, SessionID: d.Run, Run: o,
 		Message: execution.Message{ID: fmt.Sprintf("%s-%d", d.Turn.TurnID, max(1, d.Turn.Attempt)), Text: execution.Prompt(text), ReceivedAt: now.UTC()}}
 }

@@ -55,7 +55,7 @@ func (a *agentRuntime) outcome(ctx context.Context, j *job, order order, r ran) 
 	if r.ExitCode != nil && *r.ExitCode > 0 {
 		o.ExitCode = *r.ExitCode
 	}
-	o.Meta, o.Cost = account(r.Result)
+	o.Meta, o.Cost = Account(r.Result)
 	o.Meta.Provider = d.Runtime.Agent
 	j.latency(o.Meta)
 	if d.Runtime.Session == sessionRole {
@@ -224,8 +224,8 @@ func structured(r execution.Result) string {
 	return string(r.Output.Structured)
 }
 
-// account is the usage of the run, as far as the agent reports it.
-func account(r execution.Result) (*protocol.AdapterMeta, *protocol.Cost) {
+// Account is the usage of the run, as far as the agent reports it.
+func Account(r execution.Result) (*protocol.AdapterMeta, *protocol.Cost) {
 	m := &protocol.AdapterMeta{Model: r.Model, SessionID: r.SessionID}
 	if r.Retries > 0 {
 		m.Retries = &r.Retries

@@ -127,5 +127,5 @@ func (s *stated) meta() (*protocol.AdapterMeta, *protocol.Cost) {
 	if r.Model == "" && r.SessionID == "" && r.Usage == nil {
 		return nil, nil
 	}
-	return account(r)
+	return Account(r)
 }
