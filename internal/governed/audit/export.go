@@ -26,6 +26,9 @@ import (
 // ExportKind is the kind of a run's export, by any program.
 const ExportKind = "agentxchain_run_export"
 
+// CoordinatorExportKind is the kind of the export of a run over several repositories, by any program.
+const CoordinatorExportKind = "agentxchain_coordinator_export"
+
 // ExportVersion is the version of Drawbar's own exports. The others are AgentXchain's.
 const ExportVersion = "1.0"
 
@@ -48,15 +51,18 @@ type ExportedFile struct {
 // ExportFiles returns the configuration and the files of the record, byte for byte, without those that matter
 // only during a turn.
 func ExportFiles(root string) (protocol.Ordered[ExportedFile], error) {
+	return ExportFolder(root, protocol.Dir, []string{protocol.LocksDir, protocol.WorktreesDir}, protocol.ConfigFile, protocol.TalkFile, protocol.HumanTasksFile)
+}
+
+// ExportFolder returns the named files of root that are there, and those of a folder but for the subfolders left, byte for byte.
+func ExportFolder(root, dir string, left []string, names ...string) (protocol.Ordered[ExportedFile], error) {
 	var files protocol.Ordered[ExportedFile]
 	r, err := os.OpenRoot(root)
 	if err != nil {
 		return files, err
 	}
 	defer func() { _ = r.Close() }() // read-only
-	names := []string{protocol.ConfigFile, protocol.TalkFile, protocol.HumanTasksFile}
-	left := []string{protocol.LocksDir, protocol.WorktreesDir}
-	err = fs.WalkDir(r.FS(), protocol.Dir, func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(r.FS(), dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
@@ -145,7 +151,18 @@ type ExportReport struct {
 	Files         int            `json:"file_count"`
 	Unchecked     []string       `json:"unchecked_files,omitempty"` // files whose content the export omits
 	Chain         *ledger.Report `json:"chain,omitempty"`           // of the files, not as the export states it
+	Repos         []RepoReport   `json:"repos,omitempty"`           // of an export of several repositories
 	Errors        []string       `json:"errors"`
+}
+
+// RepoReport is the result for one of several repositories in an export.
+type RepoReport struct {
+	ID      string         `json:"id"`
+	Overall string         `json:"overall"`         // pass, fail, or unchecked: it could not be exported
+	Fault   string         `json:"fault,omitempty"` // why it could not
+	RunID   string         `json:"run_id,omitempty"`
+	Files   int            `json:"file_count"`
+	Chain   *ledger.Report `json:"chain,omitempty"`
 }
 
 // OK reports whether the export is intact.
@@ -164,18 +181,14 @@ func Check(ctx context.Context, data []byte) (*Export, ExportReport, error) {
 	}
 	rep.SchemaVersion, rep.ExportKind, rep.Files = e.SchemaVersion, e.ExportKind, e.Files.Len()
 	switch {
-	case e.ExportKind == "agentxchain_coordinator_export":
-		say("export_kind: exports of several repositories are not supported")
+	case e.ExportKind == CoordinatorExportKind:
+		say("export_kind: it has several repositories; take the export of one, repos.ID.export")
 		return nil, rep, nil
 	case e.ExportKind != ExportKind:
 		say("export_kind: %q is not %s", e.ExportKind, ExportKind)
 		return nil, rep, nil
-	case !slices.Contains(exportVersions, e.SchemaVersion):
-		say("schema_version: %q is not one of %s", e.SchemaVersion, strings.Join(exportVersions, ", "))
 	}
-	if _, err := time.Parse(time.RFC3339, e.ExportedAt); err != nil {
-		say("exported_at: %q is not a time", e.ExportedAt)
-	}
+	dated(e.SchemaVersion, e.ExportedAt, say)
 	if err := json.Unmarshal(e.Config, &e.config); err != nil {
 		say("config: %v", err)
 	}
@@ -186,7 +199,7 @@ func Check(ctx context.Context, data []byte) (*Export, ExportReport, error) {
 		say("project.id: %v is not that of config, %q", id, e.config.Project.ID)
 	}
 	rep.RunID = e.state.ID()
-	e.contents = e.files(&rep, say)
+	e.contents = rep.contents(e.Files, say)
 	e.values(say)
 	e.sums(say)
 	err := e.chained(ctx, &rep, say)
@@ -196,10 +209,20 @@ func Check(ctx context.Context, data []byte) (*Export, ExportReport, error) {
 	return &e, rep, err
 }
 
-// files verifies the size, hash and parsed content of every file, and returns the contents.
-func (e *Export) files(rep *ExportReport, say func(string, ...any)) map[string][]byte {
+// dated checks the version and the time of an export.
+func dated(version, at string, say func(string, ...any)) {
+	if !slices.Contains(exportVersions, version) {
+		say("schema_version: %q is not one of %s", version, strings.Join(exportVersions, ", "))
+	}
+	if _, err := time.Parse(time.RFC3339, at); err != nil {
+		say("exported_at: %q is not a time", at)
+	}
+}
+
+// contents verifies the size, hash and parsed content of every file, and returns the contents.
+func (rep *ExportReport) contents(files protocol.Ordered[ExportedFile], say func(string, ...any)) map[string][]byte {
 	contents := map[string][]byte{}
-	for name, f := range e.Files.All() {
+	for name, f := range files.All() {
 		if !filepath.IsLocal(filepath.FromSlash(name)) || strings.Contains(name, `\`) {
 			say("files: %q is not a path within a project", name)
 			continue

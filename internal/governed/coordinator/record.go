@@ -49,6 +49,24 @@ func read(w *workspace) (*record, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, damaged(err)
 	}
+	state, _ := os.ReadFile(r.path(protocol.CoordinatorStateFile)) // it only has the digest of the last line
+	if err := r.parse(data, state); err != nil {
+		return nil, damaged(err)
+	}
+	r.derived = fold(w.config, r.events)
+	return r, nil
+}
+
+// CheckHistory verifies a history and the state that goes with it, as every command does that reads them.
+func CheckHistory(history, state []byte) error {
+	r := &record{head: digest(nil)}
+	if err := r.parse(history, state); err != nil {
+		return fmt.Errorf("%s: %w", protocol.CoordinatorHistoryFile, err)
+	}
+	return nil
+}
+
+func (r *record) parse(data, state []byte) error {
 	r.size = int64(len(data))
 	var heads []string
 	for n := 1; ; n++ {
@@ -63,10 +81,10 @@ func read(w *workspace) (*record, error) {
 		}
 		var e protocol.CoordinatorEvent
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, damaged(fmt.Errorf("line %d: %w", n, err))
+			return fmt.Errorf("line %d: %w", n, err)
 		}
 		if e.Prev != "" && e.Prev != r.head {
-			return nil, damaged(fmt.Errorf("line %d does not follow the line before it: a line was changed, inserted or removed", n))
+			return fmt.Errorf("line %d does not follow the line before it: a line was changed, inserted or removed", n)
 		}
 		r.head = digest(line)
 		r.events, heads = append(r.events, e), append(heads, r.head)
@@ -74,11 +92,10 @@ func read(w *workspace) (*record, error) {
 	var last struct {
 		Head string `json:"history_sha256"`
 	}
-	if data, err := os.ReadFile(r.path(protocol.CoordinatorStateFile)); err == nil && json.Unmarshal(data, &last) == nil && last.Head != "" && !slices.Contains(heads, last.Head) {
-		return nil, damaged(fmt.Errorf("its end does not match %s: a line was changed or removed", protocol.CoordinatorStateFile))
+	if json.Unmarshal(state, &last) == nil && last.Head != "" && !slices.Contains(heads, last.Head) {
+		return fmt.Errorf("its end does not match %s: a line was changed or removed", protocol.CoordinatorStateFile)
 	}
-	r.derived = fold(w.config, r.events)
-	return r, nil
+	return nil
 }
 
 func digest(line []byte) string {

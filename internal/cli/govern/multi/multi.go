@@ -33,7 +33,7 @@ func New(app *cli.App) *cobra.Command {
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(start(app), status(app), step(app), run(app), approve(app), resync(app), resume(app), verify(app))
+	cmd.AddCommand(start(app), status(app), step(app), run(app), approve(app), resync(app), resume(app), verify(app), export(app))
 	return cmd
 }
 

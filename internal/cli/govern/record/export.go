@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -49,34 +50,52 @@ func export(app *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			doc, err := gather(cmd, root, v, run)
+			doc, err := gather(cmd.Context(), root, v, run, files)
 			if err != nil {
 				return err
 			}
-			if files {
-				if doc.Files, err = audit.ExportFiles(root); err != nil {
-					return execution.Errorf(execution.CodeConfig, "read the record: %w", err).WithHint("drawbar govern export, without --files")
-				}
-			}
-			b, err := protocol.MarshalFile(doc)
-			if err != nil {
-				return err
-			}
-			if out == "" || out == "-" {
-				_, err = app.Out.Write(b)
-				return err
-			}
-			return write(app, out, b)
+			return Deliver(app, out, doc)
 		},
 	}
 	cmd.Flags().StringVar(&f.run, "run", "", "run (default: the current one)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "export all runs")
 	cmd.Flags().BoolVar(&files, "files", false, "include every file of the record, of all runs, for verify export")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write, which must not exist (default: standard output)")
+	OutputFlag(cmd, &out)
 	return cmd
 }
 
-func gather(cmd *cobra.Command, root string, v *ledger.View, run string) (exported, error) {
+// OutputFlag adds the flag for the file of an export.
+func OutputFlag(cmd *cobra.Command, out *string) {
+	cmd.Flags().StringVarP(out, "output", "o", "", "file to write, which must not exist (default: standard output)")
+}
+
+// Deliver writes an export to a new file, or to standard output without one.
+func Deliver(app *cli.App, out string, doc any) error {
+	b, err := protocol.MarshalFile(doc)
+	if err != nil {
+		return err
+	}
+	if out == "" || out == "-" {
+		_, err = app.Out.Write(b)
+		return err
+	}
+	return write(app, out, b)
+}
+
+// OfProject is the export of the project at root, with all its runs, and its files if requested.
+func OfProject(ctx context.Context, root string, files bool) (json.RawMessage, error) {
+	v, err := ledger.Read(root)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := gather(ctx, root, v, "", files)
+	if err != nil {
+		return nil, err
+	}
+	return protocol.Marshal(doc)
+}
+
+func gather(ctx context.Context, root string, v *ledger.View, run string, files bool) (exported, error) {
 	p, err := project.Load(root)
 	if err != nil {
 		return exported{}, err
@@ -107,7 +126,12 @@ func gather(cmd *cobra.Command, root string, v *ledger.View, run string) (export
 	if doc.Human, err = v.Human(); err != nil {
 		return doc, err
 	}
-	doc.Chain, err = ledger.Verify(cmd.Context(), root, nil)
+	if doc.Chain, err = ledger.Verify(ctx, root, nil); err != nil || !files {
+		return doc, err
+	}
+	if doc.Files, err = audit.ExportFiles(root); err != nil {
+		err = execution.Errorf(execution.CodeConfig, "read the record: %w", err).WithHint("export it without --files")
+	}
 	return doc, err
 }
 

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/govern/view"
 	"github.com/drawbar/drawbar/internal/governed/audit"
+	"github.com/drawbar/drawbar/internal/governed/coordinator"
 )
 
 // exportLimit bounds the size of an export.
@@ -18,17 +20,23 @@ const exportLimit = 512 << 20
 
 // checked reads an export from a file, or from standard input for "-", and checks it.
 func checked(ctx context.Context, app *cli.App, file string) (*audit.Export, audit.ExportReport, error) {
-	var b []byte
-	var err error
+	b, err := bytesOf(app, file)
+	if err != nil {
+		return nil, audit.ExportReport{}, err
+	}
+	return audit.Check(ctx, b)
+}
+
+func bytesOf(app *cli.App, file string) (b []byte, err error) {
 	if file == "-" {
 		b, err = io.ReadAll(io.LimitReader(app.In, exportLimit))
 	} else {
 		b, err = repofile.Input(file, exportLimit)
 	}
 	if err != nil {
-		return nil, audit.ExportReport{}, execution.Errorf(execution.CodeValidation, "read the export %s: %w", file, err).WithHint("drawbar govern export --files --output FILE")
+		return nil, execution.Errorf(execution.CodeValidation, "read the export %s: %w", file, err).WithHint("drawbar govern export --files --output FILE")
 	}
-	return audit.Check(ctx, b)
+	return b, nil
 }
 
 // textOrJSON is AgentXchain's flag --format: json equals our --json.
@@ -52,7 +60,7 @@ func verifyExport(app *cli.App) *cobra.Command {
 	var in, format string
 	cmd := &cobra.Command{
 		Use: "export [FILE]", Short: "Check that an export is consistent: files, hashes, state, chain",
-		Long: "Check an export of Drawbar or AgentXchain for consistency: every file against its size and hash, the configuration, " +
+		Long: "Check an export of Drawbar or AgentXchain, of one repository or of several, for consistency: every file against its size and hash, the configuration, " +
 			"the state and\nthe lines against their files, and the record in it against its hash chain. Drawbar's own exports " +
 			"contain files with --files;\nwithout them, the chain is only what the export says about it. FILE - reads standard " +
 			"input. The exit code is 1 on any mismatch.",
@@ -77,7 +85,19 @@ func verifyExport(app *cli.App) *cobra.Command {
 }
 
 func answerExport(ctx context.Context, app *cli.App, in string) error {
-	_, rep, err := checked(ctx, app, in)
+	b, err := bytesOf(app, in)
+	if err != nil {
+		return err
+	}
+	var rep audit.ExportReport
+	var of struct {
+		Kind string `json:"export_kind"`
+	}
+	if json.Unmarshal(b, &of) == nil && of.Kind == audit.CoordinatorExportKind {
+		rep, err = audit.CheckCoordinator(ctx, b, coordinator.CheckHistory)
+	} else {
+		_, rep, err = audit.Check(ctx, b)
+	}
 	if err != nil {
 		return err
 	}
@@ -95,6 +115,16 @@ func printExport(app *cli.App, rep audit.ExportReport) {
 		app.Printf("  its record matches its chain: %d lines\n", rep.Chain.Entries)
 	case rep.Files == 0:
 		app.Printf("  no files: the values are consistent, but an edited value may go unnoticed; to check every byte: drawbar govern export --files --output FILE\n")
+	}
+	for _, r := range rep.Repos {
+		switch {
+		case r.Overall == "unchecked":
+			app.Printf("  %s: not checked, because it was not exported: %s\n", r.ID, r.Fault)
+		case r.Chain != nil && r.Chain.OK:
+			app.Printf("  %s: %s, run %s, its record matches its chain: %d lines\n", r.ID, r.Overall, r.RunID, r.Chain.Entries)
+		default:
+			app.Printf("  %s: %s, run %s, %d files\n", r.ID, r.Overall, r.RunID, r.Files)
+		}
 	}
 	for _, name := range rep.Unchecked {
 		app.Printf("  %s: not checked, because the export omits its content\n", name)
