@@ -21,7 +21,7 @@ func export(app *cli.App) *cobra.Command {
 		Use: "export", Short: "Write the run over all repositories as one JSON document",
 		Long: "Write the run over all repositories as one JSON document, to standard output or to a new file: the coordinator's configuration and\n" +
 			"files, and the export of each repository, as drawbar govern export --all writes it. A repository that cannot be read is named with\n" +
-			"its error. drawbar govern verify FILE checks the document, and AgentXchain reads it.",
+			"its error. drawbar govern verify FILE checks the document.",
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			doc, err := use(app, cmd, false, func(ctx context.Context, c govern.Coordinator) (audit.CoordinatorExport, error) {
