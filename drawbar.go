@@ -40,6 +40,8 @@ import (
 	"github.com/drawbar/drawbar/agent"
 	"github.com/drawbar/drawbar/catalog"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/govern"
+	"github.com/drawbar/drawbar/govern/protocol"
 	"github.com/drawbar/drawbar/internal/agentdata/modelcache"
 	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/base/statedir"
@@ -514,8 +516,12 @@ func (c *Client) record(req execution.Request, d adapter.Descriptor, opts *RunOp
 	if opts.begun.IsZero() {
 		opts.begun = time.Now()
 	}
+	tags := req.Run.Tags
+	if turn := os.Getenv(protocol.TurnVariable); turn != "" { // a worker of that turn starts it
+		tags = append(slices.Clip(tags), govern.TurnTag(turn))
+	}
 	w, err := s.Begin(runstore.Meta{RunID: req.Run.RunID, Agent: d.Name, Model: req.Run.Model, Cwd: req.Run.Cwd,
-		Prompt: string(req.Message.Text), Tags: req.Run.Tags, ProjectID: req.Run.ProjectID, Caller: req.Correlation(), StartedAt: opts.begun, Parent: opts.Parent,
+		Prompt: string(req.Message.Text), Tags: tags, ProjectID: req.Run.ProjectID, Caller: req.Correlation(), StartedAt: opts.begun, Parent: opts.Parent,
 		Detached: opts.Detached, ApprovalMode: req.Run.ApprovalMode, ReservedUSD: reserved, Secrets: opts.Secrets})
 	if errors.Is(err, runstore.ErrExists) {
 		return nil, execution.Errorf(execution.CodeValidation, "run %s is already recorded", req.Run.RunID).WithHint("omit --run-id, or use a different one")

@@ -206,11 +206,28 @@ func (a governedAgents) Afford(req execution.Request) error {
 	return err
 }
 
-// Spent records a turn that has ended.
+// Spent records a turn that has ended. What its worker spent in runs of Drawbar's is recorded with those, and is part of what it states.
 func (a governedAgents) Spent(req execution.Request, res execution.Result) error {
 	c, err := a.client()
 	if err != nil {
 		return err
+	}
+	runs, err := c.runsOf(req.TurnID)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.TurnID == req.TurnID || r.StartedAt.Before(req.Message.ReceivedAt.Truncate(time.Millisecond)) || r.Cost == nil || res.Cost == nil {
+			continue
+		}
+		left := res.Cost.Usage().Sub(r.Cost.Usage())
+		left.Input, left.Output, left.Cached, left.CacheWrite = max(0, left.Input), max(0, left.Output), max(0, left.Cached), max(0, left.CacheWrite)
+		usd := res.Cost.TotalUSD
+		if usd != nil && r.Cost.TotalUSD != nil {
+			usd = new(max(0, *usd-*r.Cost.TotalUSD))
+		}
+		left = left.WithTotal()
+		res.Usage, res.Cost = &left, new(execution.CostOf(left, usd, res.Cost.Source))
 	}
 	req.Run.RunID = agent.NewRunID()
 	d := c.counts(&req)
@@ -227,11 +244,7 @@ func (a governedAgents) Recorded(turn string) ([]execution.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := c.openStore()
-	if err != nil || store == nil {
-		return nil, err
-	}
-	runs, err := store.List(runstore.Filter{Tag: govern.TurnTag(turn)})
+	runs, err := c.runsOf(turn)
 	var ended []execution.Result
 	for _, r := range runs {
 		if !r.Live && r.TurnID == turn {
@@ -239,6 +252,15 @@ func (a governedAgents) Recorded(turn string) ([]execution.Result, error) {
 		}
 	}
 	return ended, err
+}
+
+// runsOf lists the recorded runs of a turn, and those that its worker started.
+func (c *Client) runsOf(turn string) ([]runstore.Run, error) {
+	store, err := c.openStore()
+	if err != nil || store == nil {
+		return nil, err
+	}
+	return store.List(runstore.Filter{Tag: govern.TurnTag(turn)})
 }
 
 // counts sets the agent that a turn counts for: the one whose program its command starts, if there is one.
