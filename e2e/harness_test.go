@@ -128,18 +128,18 @@ func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''
 
 // smoke are the scenarios that every agent runs each time. Claude and Codex run all of them, the others when
 // DRAWBAR_E2E_FULL is set: their programs take seconds of a processor to start. What a scenario of these shows beside its own, a tool
-// that is denied or the protocol without a tool, is not run once more.
+// that is denied, a permission over ACP alone or the protocol without a tool, is not run once more.
 var (
 	smoke = map[string]bool{"TestPlain": true, "TestToolWritesFile": true, "TestResumeForkAndUnknownSession": true, "TestMCPServer": true, "TestUnauthorized": true,
 		"TestSeveralTurns": true, "TestPermissionAllowAndDeny": true, "TestAbortWhileToolRuns": true, "TestNestedAgent": true, "TestHostInsideAgent": true,
-		"TestConfigServersWrittenByDrawbar": true, "TestSessions": true, "TestNativeHook": true, "TestNativeHooksOfAProject": true, "TestACPPermission": true,
+		"TestConfigServersWrittenByDrawbar": true, "TestSessions": true, "TestNativeHook": true, "TestNativeHooksOfAProject": true,
 		"TestCosts": true, "TestGuessedCost": true, "TestCostOfAStoppedRun": true, "TestQuestionsOnATerminal": true, "TestInterruptKeepsTheConversation": true,
 		"TestSessionsInADatabase": true, "TestOpenClaw": true, "TestMCPServersOfOthers": true, "TestMCPRuntimeWithServersOfOthers": true}
 	always = map[string]bool{"claude": true, "codex": true}
 	// Those of heavy agents, whose start costs five seconds of a processor and more, are fewer.
 	heavy = map[string]bool{"opencode": true, "qwen": true, "cline": true, "omp": true}
 	few   = map[string]bool{"TestToolWritesFile": true, "TestResumeForkAndUnknownSession": true, "TestMCPServer": true, "TestUnauthorized": true,
-		"TestPermissionAllowAndDeny": true, "TestAbortWhileToolRuns": true, "TestConfigServersWrittenByDrawbar": true, "TestACPPermission": true,
+		"TestPermissionAllowAndDeny": true, "TestAbortWhileToolRuns": true, "TestConfigServersWrittenByDrawbar": true,
 		"TestSessionsInADatabase": true}
 	full = os.Getenv("DRAWBAR_E2E_FULL") != ""
 )
