@@ -104,9 +104,8 @@ const (
 func (r *Renderer) note(format string, args ...any) {
 	r.flush()
 	r.endText()
-	r.status.Hide()
 	r.breakLine()
-	fmt.Fprintf(r.err, format+"\n", args...)
+	r.status.above(r.err, fmt.Sprintf(format+"\n", args...))
 }
 
 func (r *Renderer) breakLine() {
@@ -136,12 +135,12 @@ func (r *Renderer) put(text string) {
 	}
 	r.flush()
 	r.said = true
-	r.status.Hide()
 	if r.between {
-		io.WriteString(r.out, "\n")
+		text = "\n" + text
 		r.between = false
 	}
-	io.WriteString(r.out, text)
+	r.status.Allow(false) // it must not be drawn behind a text that ends within a line
+	r.status.above(r.out, text)
 	r.midLine = !strings.HasSuffix(text, "\n")
 	r.status.Allow(!r.midLine)
 }
@@ -190,7 +189,7 @@ func (r *Renderer) QuestionText(b execution.Body, pending int) string {
 // Question writes a question that the reader can answer, the first of those that wait.
 func (r *Renderer) Question(e execution.Event, pending int) {
 	r.status.Event(e)
-	io.WriteString(r.err, r.QuestionText(e.Body, pending))
+	r.status.above(r.err, r.QuestionText(e.Body, pending))
 }
 
 // Event writes one event.
@@ -326,9 +325,10 @@ func (r *Renderer) Event(e execution.Event) {
 			}
 		}
 		r.endText()
-		r.status.Hide()
+		r.status.Hold(true)
 		r.breakLine()
 		r.finish(b.Result)
+		r.status.Hold(false)
 	}
 }
 

@@ -153,10 +153,10 @@ func (s *StatusLine) Hold(held bool) {
 	if s == nil {
 		return
 	}
-	s.Hide()
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hide()
 	s.held = held
-	s.mu.Unlock()
 }
 
 // Say sets what is shown of the current step.
