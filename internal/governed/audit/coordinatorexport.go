@@ -91,13 +91,16 @@ func CheckCoordinator(ctx context.Context, data []byte, chained func(history, st
 		say("coordinator.project_id: %q is not that of config, %q", e.Coordinator.ProjectID, config.Project.ID)
 	}
 	var state protocol.CoordinatorState
-	if b, ok := contents[protocol.CoordinatorStateFile]; ok {
-		if err := json.Unmarshal(b, &state); err != nil {
-			say("%s: %v", protocol.CoordinatorStateFile, err)
-		}
-		if err := chained(contents[protocol.CoordinatorHistoryFile], b); err != nil {
-			say("%v", err)
-		}
+	b, begun := contents[protocol.CoordinatorStateFile]
+	var run string
+	if err := json.Unmarshal(e.Summary["super_run_id"], &run); !begun && err == nil && run != "" {
+		say("%s: it is missing, but the summary names a run", protocol.CoordinatorStateFile)
+	}
+	if err := json.Unmarshal(b, &state); begun && err != nil {
+		say("%s: %v", protocol.CoordinatorStateFile, err)
+	}
+	if err := chained(contents[protocol.CoordinatorHistoryFile], b); err != nil {
+		say("%v", err)
 	}
 	rep.RunID = state.SuperRunID
 	entries := func(file string) any {

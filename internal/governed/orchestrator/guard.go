@@ -158,47 +158,6 @@ func (t *transaction) survivors() error {
 	return nil
 }
 
-// unbooked books what the runs of turns cost whose process was killed before it could.
-func (t *transaction) unbooked() error {
-	books, ok := t.e.o.Agents.(govern.Recorder)
-	if !ok {
-		return nil
-	}
-	for id, turn := range t.state().ActiveTurns.All() {
-		if _, rt, _ := t.run.Config.RuntimeOf(turn.AssignedRole); rt.Type != protocol.RuntimeAgent || turn.DispatchedAt.IsZero() || leaseHolder(t.e.root, id) != nil {
-			continue
-		}
-		runs, err := books.Recorded(id)
-		if err != nil {
-			t.e.warn(fmt.Sprintf("the cost of turn %s may be too low in the budget: its runs cannot be read: %v", id, err))
-			continue
-		}
-		var rest protocol.Cost
-		if turn.Cost != nil {
-			rest = protocol.Cost{InputTokens: -turn.Cost.InputTokens, OutputTokens: -turn.Cost.OutputTokens, USD: -turn.Cost.USD}
-		}
-		for _, r := range runs {
-			if _, c := turnruntime.Account(r); c != nil {
-				cost := governance.Price(t.run.Config, r.Model, *c)
-				rest.InputTokens, rest.OutputTokens, rest.USD = rest.InputTokens+cost.InputTokens, rest.OutputTokens+cost.OutputTokens, rest.USD+cost.USD
-			}
-		}
-		const nothing = 1e-9 // what sums of prices are off by
-		if rest.InputTokens <= 0 && rest.OutputTokens <= 0 && rest.USD < nothing {
-			continue
-		}
-		if err := t.do(governance.Attempted{TurnID: id, Cost: rest}); err != nil {
-			return err
-		}
-		what := fmt.Sprintf("%.4f USD", rest.USD)
-		if rest.USD < nothing {
-			what = fmt.Sprintf("%d tokens, whose price is unknown", max(0, rest.InputTokens)+max(0, rest.OutputTokens))
-		}
-		t.e.warn(fmt.Sprintf("the command that ran turn %s was killed before it booked what the turn cost; it is counted now: %s", id, what))
-	}
-	return nil
-}
-
 // filtering lets git run the configured content filters, unless a turn that is not yet judged may have changed them.
 func (t *transaction) filtering(ctx context.Context, doing string) error {
 	for id, turn := range t.state().ActiveTurns.All() {

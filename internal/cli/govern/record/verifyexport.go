@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -109,7 +110,7 @@ func answerExport(ctx context.Context, app *cli.App, in string) error {
 }
 
 func printExport(app *cli.App, rep audit.ExportReport) {
-	app.Printf("%s: %s %s, run %s, %d files\n", rep.Overall, rep.ExportKind, rep.SchemaVersion, rep.RunID, rep.Files)
+	app.Printf("%s: %s %s, run %s, %d files\n", rep.Overall, rep.ExportKind, rep.SchemaVersion, cmp.Or(rep.RunID, "none"), rep.Files)
 	switch {
 	case rep.Chain != nil && rep.Chain.OK:
 		app.Printf("  its record matches its chain: %d lines\n", rep.Chain.Entries)
@@ -123,7 +124,7 @@ func printExport(app *cli.App, rep audit.ExportReport) {
 		case r.Chain != nil && r.Chain.OK:
 			app.Printf("  %s: %s, run %s, its record matches its chain: %d lines\n", r.ID, r.Overall, r.RunID, r.Chain.Entries)
 		default:
-			app.Printf("  %s: %s, run %s, %d files\n", r.ID, r.Overall, r.RunID, r.Files)
+			app.Printf("  %s: %s, run %s, %d files\n", r.ID, r.Overall, cmp.Or(r.RunID, "none"), r.Files)
 		}
 	}
 	for _, name := range rep.Unchecked {
