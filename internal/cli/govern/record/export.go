@@ -3,12 +3,15 @@ package record
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
+	"github.com/drawbar/drawbar/internal/base/atomicfile"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/governed/audit"
 	"github.com/drawbar/drawbar/internal/governed/ledger"
@@ -140,18 +143,19 @@ func write(app *cli.App, path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return execution.Errorf(execution.CodeConfig, "write %s: %w", path, err).WithHint("choose a file in a writable folder")
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := atomicfile.Create(path, 0o644)
+	if err == nil {
+		if _, err = f.File.Write(b); err != nil {
+			f.Discard()
+		} else {
+			err = f.CommitNew(true)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return execution.Errorf(execution.CodeConfig, "write: %s: file exists", path).WithHint("choose a file that does not exist yet")
+	}
 	if err != nil {
-		return execution.Errorf(execution.CodeConfig, "write: %w", err).WithHint("choose a file that does not exist yet")
-	}
-	if _, err = f.Write(b); err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return execution.Errorf(execution.CodeConfig, "write %s: %w", path, err)
+		return execution.Errorf(execution.CodeConfig, "write %s: %w", path, err).WithHint("choose a file in a writable folder")
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
