@@ -1,7 +1,7 @@
 // Runs the program drawbar against a scripted model: go test ./cmd/drawbar -run TestClients starts it.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -20,6 +20,7 @@ async function serving(f: (drawbar: Drawbar, request: (text: string, run?: Reque
     );
   } finally {
     await drawbar.close();
+    rmSync(dir, { recursive: true });
   }
 }
 
