@@ -17,6 +17,7 @@ func capabilities() execution.Capabilities {
 		Attachments:         true,
 		MaxContextStrategy:  execution.ContextLarge,
 		Notes: []string{
+			"a run does not ask whether you trust the directory: servers of .mcp.json and hooks of the project's settings run",
 			"a system prompt cannot go before Claude's own; prepend is carried out as append",
 			"without a conversation nothing runs in the background and AskUserQuestion is off",
 			"the exit code of a failed command is known, its output streams are not kept apart",

@@ -84,7 +84,7 @@ func TestAppServer(t *testing.T) {
 		{name: "approvals wanted", set: func(r *execution.Request) {
 			r.Requirements = &execution.Requirements{ApprovalInterrupts: execution.SupportRequired}
 		}, thread: start(asks)},
-		{name: "cwd and model", set: func(r *execution.Request) { r.Run.Cwd, r.Run.Model = "/w", "m" }, thread: start(object{"cwd": "/w", "model": "m"})},
+		{name: "model; naming a directory would trust it", set: func(r *execution.Request) { r.Run.Cwd, r.Run.Model = "/w", "m" }, thread: start(object{"model": "m"})},
 		{name: "effort", set: func(r *execution.Request) { r.Run.ThinkingEffort = execution.EffortHigh },
 			thread: start(object{"config": object{"model_reasoning_effort": "high"}})},
 		{name: "effort max", set: func(r *execution.Request) { r.Run.ThinkingEffort = execution.EffortMax },

@@ -108,6 +108,7 @@ func thread(req execution.Request) (method string, params threadParams) {
 		return "thread/resume", params
 	}
 	params.Ephemeral, params.Developer = run.NoSession, added
+	params.Cwd = "" // the process's own is the same; one that is named here becomes trusted in the user's settings, and what it configures runs
 	return "thread/start", params
 }
 

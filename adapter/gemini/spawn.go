@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"cmp"
+	"path/filepath"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/execution"
@@ -43,7 +44,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if session != "" {
 		args = append(args, "--resume="+session)
 	}
-	return cliagent.Invocation{Args: args, Env: environment(l), Stdin: []byte(text)}, nil
+	return cliagent.Invocation{Args: args, Env: environment(l), EnvOver: inherited(l), Stdin: []byte(text)}, nil
 }
 
 // options returns the common arguments. An untrusted directory would end the run; trusted for this run only, its own
@@ -69,6 +70,11 @@ func environment(l *cliagent.Launch) map[string]string {
 		env["GEMINI_SYSTEM_MD"] = l.File("system.md", []byte(replace))
 	}
 	return env
+}
+
+// inherited returns the variables with which a worktree of a repository that the user trusts is trusted, too.
+func inherited(l *cliagent.Launch) map[string]string {
+	return l.InheritIn("GEMINI_CLI_TRUSTED_FOLDERS_PATH", cliagent.Decided{Path: filepath.Join(home.Of(l), "trustedFolders.json"), Below: true})
 }
 
 // message returns the request's message after the added instructions: Gemini has no other place for them.

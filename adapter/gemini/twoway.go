@@ -54,7 +54,7 @@ func (w world) spawnConversation(l *cliagent.Launch) (cliagent.Invocation, error
 			return cliagent.Invocation{}, err
 		}
 	}
-	return cliagent.Invocation{Args: append([]string{"--acp"}, options(l)...), Env: environment(l)}, nil
+	return cliagent.Invocation{Args: append([]string{"--acp"}, options(l)...), Env: environment(l), EnvOver: inherited(l)}, nil
 }
 
 // toolName extracts the tool's name from the id of its call: write_file__CALL.

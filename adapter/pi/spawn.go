@@ -23,6 +23,9 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	case session != "":
 		args = append(args, "--session", session)
 	}
+	if _, trusted := l.Inherit(cliagent.Decided{Path: filepath.Join(home.Of(l), "trust.json"), Below: true}); trusted {
+		args = append(args, "--approve")
+	}
 	if run.NoSession {
 		args = append(args, "--no-session")
 	}

@@ -59,11 +59,11 @@ func spawnACP(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if id, _ := cliagent.SessionOf(l.Request); id != "" && !cliagent.IsUUID(id) {
 		return cliagent.Invocation{}, noSession(id)
 	}
-	hooks, err := hookEnv(l)
+	over, err := overEnv(l)
 	if err != nil {
 		return cliagent.Invocation{}, err
 	}
-	return cliagent.Invocation{Args: append([]string{"--acp"}, commonArgs(l.Request)...), Env: environment(l.Request.Run), EnvOver: hooks}, nil
+	return cliagent.Invocation{Args: append([]string{"--acp"}, commonArgs(l.Request)...), Env: environment(l.Request.Run), EnvOver: over}, nil
 }
 
 // mcpCall recognizes an MCP server's tool by its name; Qwen's other field only has the name's first part.

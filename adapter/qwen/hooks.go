@@ -3,6 +3,7 @@ package qwen
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"runtime"
 
@@ -46,6 +47,22 @@ const (
 	systemSettings = "QWEN_CODE_SYSTEM_SETTINGS_PATH"
 	systemDefaults = "QWEN_CODE_SYSTEM_DEFAULTS_PATH"
 )
+
+// overEnv returns the variables that the run's own do not replace: those of its hooks, and those with which a worktree of a repository
+// has what the user decided about the repository.
+func overEnv(l *cliagent.Launch) (map[string]string, error) {
+	env, err := hookEnv(l)
+	if err != nil {
+		return nil, err
+	}
+	if env == nil {
+		env = map[string]string{}
+	}
+	dir := home.Of(l)
+	maps.Copy(env, l.InheritIn("QWEN_CODE_TRUSTED_FOLDERS_PATH", cliagent.Decided{Path: filepath.Join(dir, "trustedFolders.json"), Below: true}))
+	maps.Copy(env, l.InheritIn("QWEN_CODE_MCP_APPROVALS_PATH", cliagent.Decided{Path: filepath.Join(dir, "mcpApprovals.json")}))
+	return env, nil
+}
 
 // hookEnv returns the variables that add a run's hooks to the settings layer with the highest precedence, so that no other
 // settings disable them. The file of that layer, the machine's or the one that the run's environment names, stays effective.

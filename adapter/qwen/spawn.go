@@ -66,14 +66,14 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	if err != nil {
 		return cliagent.Invocation{}, err
 	}
-	hooks, err := hookEnv(l)
+	over, err := overEnv(l)
 	if err != nil {
 		return cliagent.Invocation{}, err
 	}
 	env := environment(run)
 	// Scheduled tasks would keep the process alive after its turn and run in it.
 	env["QWEN_CODE_DISABLE_CRON"] = "1"
-	return cliagent.Invocation{Args: append(args, commonArgs(req)...), Env: env, EnvOver: hooks, Stdin: []byte(prompt)}, nil
+	return cliagent.Invocation{Args: append(args, commonArgs(req)...), Env: env, EnvOver: over, Stdin: []byte(prompt)}, nil
 }
 
 // commonArgs returns the arguments of both modes. Every value is joined to its flag, so that it is never read as a

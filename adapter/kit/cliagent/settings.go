@@ -37,23 +37,9 @@ func (l *Launch) SettingsWithHooks(path string, groups map[string]any) ([]byte, 
 	refuse := func(err error) ([]byte, error) {
 		return nil, execution.Errorf(execution.CodeConfig, "add the hooks of the run to %s: %w", path, err).WithHint("fix the file, or run without a preToolUse hook")
 	}
-	settings := map[string]any{}
-	data, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	settings, err := objectIn(path)
+	if err != nil {
 		return refuse(err)
-	default:
-		plain, err := hujson.Standardize(append(data, '\n')) // a comment may end the file
-		if err == nil {
-			err = json.Unmarshal(plain, &settings)
-		}
-		if err != nil {
-			return refuse(fmt.Errorf("it is not a JSON object: %w", err))
-		}
-		if settings == nil {
-			return refuse(errors.New("it is not a JSON object"))
-		}
 	}
 	hooks, ok := settings["hooks"].(map[string]any)
 	if !ok && settings["hooks"] != nil {
@@ -71,4 +57,27 @@ func (l *Launch) SettingsWithHooks(path string, groups map[string]any) ([]byte, 
 	}
 	settings["hooks"] = hooks
 	return json.Marshal(settings)
+}
+
+// objectIn reads a JSON object, which may have comments. A missing file is an empty one.
+func objectIn(path string) (map[string]any, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]any{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	plain, err := hujson.Standardize(append(data, '\n')) // a comment may end the file
+	if err == nil {
+		err = json.Unmarshal(plain, &object)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("it is not a JSON object: %w", err)
+	}
+	if object == nil {
+		return nil, errors.New("it is not a JSON object")
+	}
+	return object, nil
 }

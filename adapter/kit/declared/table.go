@@ -3,9 +3,11 @@ package declared
 import (
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/settings"
 )
 
@@ -64,6 +66,15 @@ func (d Dir) In(h adapter.Host) string {
 		return filepath.Join(dir, d.Below)
 	}
 	return dir
+}
+
+// Of returns the folder that a run uses on this machine.
+func (d Dir) Of(l *cliagent.Launch) string {
+	home := l.Variable("HOME")
+	if runtime.GOOS == "windows" {
+		home = l.Variable("USERPROFILE")
+	}
+	return d.In(adapter.Host{Home: home, Getenv: l.Variable})
 }
 
 // Path returns a file or folder within it.

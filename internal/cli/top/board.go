@@ -269,33 +269,18 @@ func (r row) matches(filter string) bool {
 	return cli.HasWords(strings.Join(text, "\n"), filter)
 }
 
-const maxHead = 4 << 10 // bytes of a file of git that names a directory or a branch
+const maxHead = 4 << 10 // bytes of a file of git that names a branch
 
 // branchOf returns the branch of the repository that a directory is in, or the beginning of its commit; empty if there is none.
 func branchOf(dir string) string {
-	for dir != "" {
-		git := filepath.Join(dir, ".git")
-		if b, err := repofile.Own(git, maxHead); err == nil { // a worktree: it names the directory
-			link, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
-			if !ok {
-				return ""
-			}
-			if git = link; !filepath.IsAbs(git) {
-				git = filepath.Join(dir, git)
-			}
-		}
-		if b, err := repofile.Own(filepath.Join(git, "HEAD"), maxHead); err == nil {
-			head := strings.TrimSpace(string(b))
-			if name, ok := strings.CutPrefix(head, "ref: refs/heads/"); ok {
-				return name
-			}
-			return head[:min(len(head), 10)]
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return ""
-		}
-		dir = up
+	_, git := repofile.GitDir(dir)
+	b, err := repofile.Own(filepath.Join(git, "HEAD"), maxHead)
+	if git == "" || err != nil {
+		return ""
 	}
-	return ""
+	head := strings.TrimSpace(string(b))
+	if name, ok := strings.CutPrefix(head, "ref: refs/heads/"); ok {
+		return name
+	}
+	return head[:min(len(head), 10)]
 }

@@ -1,0 +1,124 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/drawbar/drawbar/execution"
+)
+
+// trusting says how a user trusts the project that a lab works in, by agent.
+var trusting = map[string]func(t *testing.T, l *lab){
+	"codex": func(t *testing.T, l *lab) {
+		file := filepath.Join(l.home, ".codex", "config.toml")
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(file, fmt.Appendf(text, "\n[projects.%q]\ntrust_level = \"trusted\"\n", l.work), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	},
+	"copilot": func(_ *testing.T, l *lab) {
+		l.drawbar(nil, "config", "set", "copilot", "trustedFolders", jsonOf([]string{l.work}))
+	},
+	"gemini": func(t *testing.T, l *lab) { decide(t, l, ".gemini/trustedFolders.json", "TRUST_FOLDER") },
+	"pi":     func(t *testing.T, l *lab) { decide(t, l, ".pi/agent/trust.json", true) },
+	"qwen": func(t *testing.T, l *lab) {
+		decide(t, l, ".qwen/trustedFolders.json", "TRUST_FOLDER")
+		if o := l.program(programs+"/qwen", "mcp", "approve", "zquux"); o.code != 0 {
+			t.Fatalf("%s%s", o.stdout, o.stderr)
+		}
+	},
+}
+
+func decide(t *testing.T, l *lab, file string, decision any) {
+	t.Helper()
+	file = filepath.Join(l.home, filepath.FromSlash(file))
+	if err := os.WriteFile(file, []byte(jsonOf(map[string]any{l.work: decision})), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// edit changes a file of JSON.
+func edit(t *testing.T, file string, change func(map[string]any)) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s map[string]any
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	change(s)
+	if err := os.WriteFile(file, []byte(jsonOf(s)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func jsonOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// TestProjectTrust: the servers of a project's own settings run only if the user trusts the project, which no run decides; a worktree
+// is trusted as its repository is.
+func TestProjectTrust(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range kits {
+		agent, trust := k.name, trusting[k.name]
+		if trust == nil {
+			continue
+		}
+		forAgent(t, agent, func(t *testing.T) {
+			l := newLab(t, k, `{"turns":[{"text":"done","repeat":true}]}`)
+			delete(l.env, "GEMINI_CLI_TRUST_WORKSPACE")
+			l.drawbar(nil, "mcp", "add", agent, "zquux", "--scope", "project", "--env", echoServer+"=1", "--", self)
+			switch agent {
+			case "qwen": // which trusts every folder by default
+				edit(t, filepath.Join(l.home, ".qwen", "settings.json"), func(s map[string]any) {
+					s["security"] = map[string]any{"folderTrust": map[string]any{"enabled": true}, "auth": s["security"].(map[string]any)["auth"]}
+				})
+			case "pi": // which shows its model only some servers' tools
+				edit(t, filepath.Join(l.work, ".pi", "mcp.json"), func(s map[string]any) {
+					s["mcpServers"].(map[string]any)["zquux"].(map[string]any)["exposure"] = "direct"
+				})
+			}
+			for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "-m", "start"}} {
+				l.git(args...)
+			}
+			runs := func(want bool, args ...string) {
+				t.Helper()
+				before := len(l.sent())
+				l.run(append(args, "--approve", "yolo", "hello")...).completed(t)
+				if sent := strings.Join(l.sent()[before:], "\n"); strings.Contains(sent, "zquux") != want {
+					t.Errorf("%v: the server's tool is offered: %v, want %v", args, !want, want)
+				}
+			}
+			runs(false)
+			runs(false, "--worktree")
+			trust(t, l)
+			runs(true)
+			runs(true, "--worktree")
+			if agent == "codex" {
+				if o := l.run("--session", "latest", "-p", "again"); o.result.Status != execution.StatusCompleted {
+					t.Errorf("the session does not go on: %+v", o.result.Error)
+				}
+			}
+		})
+	}
+}
