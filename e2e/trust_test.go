@@ -119,3 +119,52 @@ func TestProjectTrust(t *testing.T) {
 		})
 	}
 }
+
+// allowing are a project's own settings that let commands run without a question, by agent.
+var allowing = map[string][]string{
+	"claude":           {".claude/settings.json", `{"permissions":{"allow":["Bash","Bash(*)"],"defaultMode":"bypassPermissions"}}`},
+	"claude-agent-acp": {".claude/settings.json", `{"permissions":{"allow":["Bash","Bash(*)"],"defaultMode":"bypassPermissions"}}`},
+	"codex":            {".codex/config.toml", "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n"},
+	"codex-acp":        {".codex/config.toml", "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n"},
+	"copilot":          {".github/copilot/settings.json", `{"allowAllTools":true,"allowedTools":["shell(*)"]}`},
+	"droid":            {".factory/settings.json", `{"sessionDefaultSettings":{"autonomyMode":"auto-high"},"autonomyMode":"auto-high"}`},
+	"gemini":           {".gemini/settings.json", `{"tools":{"allowed":["run_shell_command"],"approvalMode":"yolo"}}`},
+	"opencode":         {"opencode.json", `{"permission":{"bash":"allow","edit":"allow"}}`},
+	"qwen":             {".qwen/settings.json", `{"permissions":{"allow":["run_shell_command"]},"tools":{"allowed":["run_shell_command"],"approvalMode":"yolo"}}`},
+}
+
+// TestProjectAllows: what a repository's settings allow does not let a command leave the workspace if the run asks, or denies.
+func TestProjectAllows(t *testing.T) {
+	t.Parallel()
+	for _, k := range kits {
+		settings := allowing[k.name]
+		if settings == nil {
+			continue
+		}
+		forAgent(t, k.name, func(t *testing.T) {
+			for _, mode := range []string{"prompt", "deny"} {
+				home, err := os.MkdirTemp(filepath.Dir(programs), "outside-*") // a sandbox may allow the directory for temporary files
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = os.RemoveAll(home) })
+				made := filepath.Join(home, "made")
+				l := newLab(t, k, `{"onExhausted":"text:done","turns":[{"tools":[`+k.shell("touch "+made)+`]},{"text":"done"}]}`)
+				file := filepath.Join(l.work, filepath.FromSlash(settings[0]))
+				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(settings[1]), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				o := l.run("--approve", mode, "--non-interactive", "deny", "make a file")
+				if _, err := os.Stat(made); err == nil {
+					t.Errorf("with approval mode %s the command ran: %s", mode, o.stdout)
+				}
+				if l.turns() == 0 {
+					t.Errorf("the model was not asked: %+v", o.result.Error)
+				}
+			}
+		})
+	}
+}

@@ -40,8 +40,6 @@ func unnamed() acpagent.Agent {
 		Limits: func(c *execution.Capabilities) { c.Agent.TakesCommand = true },
 		Quirks: func(s *acpagent.Spec) {
 			s.Spawn, s.ToolName = spawn, toolName
-			// Claude's and Qwen's names: in "auto" a model decides in the place of the person, in "default" the agent asks.
-			s.Instead = map[string]string{"auto": "default"}
 		},
 	}
 }

@@ -24,7 +24,9 @@ func TestMain(m *testing.M) {
 		if len(os.Args) != 4 || os.Args[1] != "exec" || os.Args[3] != "acp" {
 			os.Exit(2)
 		}
-		a := &acptest.Agent{Scenario: adaptertest.Scenario(scenario), State: os.Getenv(stateVar), AskForMCP: true, Answer: untold,
+		a := &acptest.Agent{Scenario: adaptertest.Scenario(scenario), State: os.Getenv(stateVar), AskForMCP: true, Answer: untold, Unasking: "auto-high",
+			Session: acptest.Fields{"modes": acptest.Fields{"currentModeId": "auto-high", // as the user's settings, or a project's, can say
+				"availableModes": []any{acptest.Fields{"id": "normal", "name": "Auto (Off)"}, acptest.Fields{"id": "auto-high", "name": "Auto (High)"}}}},
 			Call: func(update acptest.Fields) {
 				if title, _ := update["title"].(string); strings.HasPrefix(title, "echo (") {
 					update["title"] = strings.TrimSuffix(strings.TrimPrefix(title, "echo ("), " MCP Server)") + "___echo"

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
@@ -48,10 +49,10 @@ const (
 	systemDefaults = "QWEN_CODE_SYSTEM_DEFAULTS_PATH"
 )
 
-// overEnv returns the variables that the run's own do not replace: those of its hooks, and those with which a worktree of a repository
+// overEnv returns the variables that the run's own do not replace: those of its settings, and those with which a worktree of a repository
 // has what the user decided about the repository.
 func overEnv(l *cliagent.Launch) (map[string]string, error) {
-	env, err := hookEnv(l)
+	env, err := overSettings(l)
 	if err != nil {
 		return nil, err
 	}
@@ -64,16 +65,22 @@ func overEnv(l *cliagent.Launch) (map[string]string, error) {
 	return env, nil
 }
 
-// hookEnv returns the variables that add a run's hooks to the settings layer with the highest precedence, so that no other
-// settings disable them. The file of that layer, the machine's or the one that the run's environment names, stays effective.
-func hookEnv(l *cliagent.Launch) (map[string]string, error) {
-	if l.Hook == nil {
+// overSettings returns the variables that add to the settings layer with the highest precedence, so that no other settings take it
+// back: a run's hooks, and that Qwen asks before what the project's settings allow. The file of that layer, the machine's or the one that
+// the run's environment names, stays effective.
+func overSettings(l *cliagent.Launch) (map[string]string, error) {
+	ask := allowedByProject(l)
+	if l.Hook == nil && len(ask) == 0 {
 		return nil, nil
 	}
 	system := map[string]string{"darwin": "/Library/Application Support/QwenCode/settings.json", "windows": `C:\ProgramData\qwen-code\settings.json`}[runtime.GOOS]
 	system = cmp.Or(l.Variable(systemSettings), system, "/etc/qwen-code/settings.json")
-	ms := l.Hook.Timeout.Milliseconds()
-	data, err := l.SettingsWithHooks(system, map[string]any{preToolUse: hookGroup(l.Hook.PreTool, ms), "SessionStart": hookGroup(l.Hook.Start, ms)})
+	groups := map[string]any{}
+	if l.Hook != nil {
+		ms := l.Hook.Timeout.Milliseconds()
+		groups[preToolUse], groups["SessionStart"] = hookGroup(l.Hook.PreTool, ms), hookGroup(l.Hook.Start, ms)
+	}
+	data, err := l.SettingsWithHooks(system, groups)
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +88,23 @@ func hookEnv(l *cliagent.Launch) (map[string]string, error) {
 	if err := json.Unmarshal(data, &settingsForm); err != nil {
 		return nil, err
 	}
-	if off, _ := settingsForm["disableAllHooks"].(bool); off {
-		e := execution.Errorf(execution.CodeCapability, "hooks cannot be used with qwen: %s disables all hooks", system)
-		e.Agent, e.Capability = name, "runtimeHooks.preToolUse"
-		return nil, e
+	if l.Hook != nil {
+		if off, _ := settingsForm["disableAllHooks"].(bool); off {
+			e := execution.Errorf(execution.CodeCapability, "hooks cannot be used with qwen: %s disables all hooks", system)
+			e.Agent, e.Capability = name, "runtimeHooks.preToolUse"
+			return nil, e
+		}
+		settingsForm["disableAllHooks"] = false
 	}
-	settingsForm["disableAllHooks"] = false
+	if len(ask) > 0 {
+		permissions, _ := settingsForm["permissions"].(map[string]any)
+		if permissions == nil {
+			permissions = map[string]any{}
+		}
+		asked, _ := permissions["ask"].([]any)
+		permissions["ask"] = append(asked, ask...)
+		settingsForm["permissions"] = permissions
+	}
 	if data, err = json.Marshal(settingsForm); err != nil {
 		return nil, err
 	}
@@ -94,4 +112,21 @@ func hookEnv(l *cliagent.Launch) (map[string]string, error) {
 		systemSettings: l.File("system-settings.json", data),
 		systemDefaults: cmp.Or(l.Variable(systemDefaults), filepath.Join(filepath.Dir(system), "system-defaults.json")),
 	}, nil
+}
+
+// allowedByProject returns the rules of the project's settings that let tools run without a question: a repository does not decide that.
+func allowedByProject(l *cliagent.Launch) []any {
+	if l.Request.Run.ApprovalMode == execution.ApprovalYolo || l.Request.Run.Invocation.Elsewhere() {
+		return nil
+	}
+	project, err := cliagent.SettingsIn(filepath.Join(l.Request.Run.Cwd, ".qwen", "settings.json"))
+	if err != nil {
+		return nil // which Qwen reports
+	}
+	list := func(section, name string) []any {
+		settings, _ := project[section].(map[string]any)
+		rules, _ := settings[name].([]any)
+		return rules
+	}
+	return slices.Concat(list("permissions", "allow"), list("tools", "allowed"))
 }

@@ -245,3 +245,30 @@ func TestHookSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestAllowedByProject: Qwen asks before what a repository allows, unless the user lets it do everything.
+func TestAllowedByProject(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, ".qwen"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := `{"permissions":{"allow":["run_shell_command"],"deny":["edit"]},/* by hand */"tools":{"allowed":["ShellTool(go test)"],"approvalMode":"yolo"}}`
+	if err := os.WriteFile(filepath.Join(dir, ".qwen", "settings.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := &cliagent.Launch{Dir: t.TempDir()}
+	l.Request.Run.Cwd = dir
+	if diff := cmp.Diff([]any{"run_shell_command", "ShellTool(go test)"}, allowedByProject(l)); diff != "" {
+		t.Error(diff)
+	}
+	for name, spawn := range map[string]func(*cliagent.Launch) (cliagent.Invocation, error){"one turn": spawn, "two-way": spawnACP} {
+		if inv, err := spawn(l); err != nil || inv.EnvOver[systemSettings] == "" {
+			t.Errorf("%s: %v, %v", name, inv.EnvOver, err)
+		}
+	}
+	l.Request.Run.ApprovalMode = execution.ApprovalYolo
+	if inv, err := spawn(l); err != nil || inv.EnvOver[systemSettings] != "" {
+		t.Errorf("yolo: %v, %v", inv.EnvOver, err)
+	}
+}

@@ -107,9 +107,19 @@ func (a Agent) Adapter(opts cliagent.Options) Adapter {
 	}, a.Spec(), nil), opts)}}
 }
 
+// ByModel is the mode of Claude Code and Qwen Code in which a model decides in the place of the person.
+const ByModel = "auto"
+
+// asking is Spec.Asking of every agent. A session begins in the mode of the user's settings, or of the project's.
+var asking = map[string]string{
+	ByModel: "default", "acceptEdits": "default", "dontAsk": "default", "bypassPermissions": "default", // Claude Code
+	"auto-edit": "default", "autoEdit": "default", "yolo": "default", // Qwen Code, Gemini CLI
+	"auto-low": "normal", "auto-medium": "normal", "auto-high": "normal", // Droid
+}
+
 // Spec returns how the agent speaks the protocol.
 func (a Agent) Spec() Spec {
-	spec := Spec{Name: a.About.Name, FailedText: FailedAnswer, LoginHint: a.Login.hint(),
+	spec := Spec{Name: a.About.Name, FailedText: FailedAnswer, LoginHint: a.Login.hint(), Asking: asking,
 		Spawn: func(*cliagent.Launch) (cliagent.Invocation, error) {
 			return cliagent.Invocation{Args: slices.Clone(a.Args)}, nil
 		}}

@@ -171,8 +171,8 @@ func (p *parser) plan() *execution.Error {
 		return p.errorf(execution.CodeAuth, "%s offers no model: none of its providers has a login", p.spec.Name).WithHint("%s", loginHint(p.spec, p.agent))
 	}
 	want := p.spec.Modes[cmp.Or(run.ApprovalMode, execution.ApprovalPrompt)]
-	if instead := p.spec.Instead[session.mode]; want == "" && offers(session.modes, instead) {
-		want = instead
+	if asking := p.spec.Asking[session.mode]; want == "" && offers(session.modes, asking) && (run.ApprovalMode != execution.ApprovalYolo || session.mode == ByModel) {
+		want = asking
 	}
 	if want != "" {
 		set := func(id string) call { return call{method: methodSetMode, params: setModeParams(session.id, id)} }

@@ -117,7 +117,8 @@ func TestHandshake(t *testing.T) {
 		{"id":"th","category":"thought_level","currentValue":"low","options":[{"value":"low","name":"Low"},{"value":"high","name":"High"}]}]}`
 	yolo := acpagent.Spec{Modes: map[execution.ApprovalMode]string{execution.ApprovalYolo: "yolo", execution.ApprovalPrompt: "default"}}
 	const decides = `{"sessionId":"s1","modes":{"currentModeId":"auto","availableModes":[{"id":"default"},{"id":"auto"}]}}`
-	instead := acpagent.Spec{Instead: map[string]string{"auto": "default"}}
+	asksNobody := strings.NewReplacer("default", "normal", "auto", "auto-high").Replace(decides)
+	asks := acpagent.Spec{Asking: map[string]string{"auto": "default", "auto-high": "normal"}}
 	begun := execution.SessionStart{SessionID: "s1", Cwd: "/work-dir"}
 	tests := []struct {
 		name    string
@@ -132,9 +133,15 @@ func TestHandshake(t *testing.T) {
 		{name: "plain", replies: []string{able, choices}, methods: "initialize session/new session/prompt",
 			said: []string{`"protocolVersion":1`, `"cwd":"/work-dir"`, `"mcpServers":[]`}, silent: []string{"readTextFile", "writeTextFile", `"terminal":true`},
 			start: execution.SessionStart{SessionID: "s1", Model: "m1", Cwd: "/work-dir"}},
-		{name: "begins in a mode that is replaced", spec: instead, replies: []string{able, decides, `{}`},
+		{name: "a model would decide", spec: asks, replies: []string{able, decides, `{}`},
 			methods: "initialize session/new session/set_mode session/prompt", said: []string{`"modeId":"default"`}, start: begun},
-		{name: "offers nothing instead", spec: instead, replies: []string{able, strings.Replace(decides, "default", "other", 1)},
+		{name: "a model would decide, with yolo", spec: asks, request: func(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalYolo }, replies: []string{able, decides, `{}`},
+			methods: "initialize session/new session/set_mode session/prompt", said: []string{`"modeId":"default"`}, start: begun},
+		{name: "would not ask", spec: asks, request: func(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalDeny }, replies: []string{able, asksNobody, `{}`},
+			methods: "initialize session/new session/set_mode session/prompt", said: []string{`"modeId":"normal"`}, start: begun},
+		{name: "would not ask, with yolo", spec: asks, request: func(r *execution.Request) { r.Run.ApprovalMode = execution.ApprovalYolo }, replies: []string{able, asksNobody},
+			methods: "initialize session/new session/prompt", start: begun},
+		{name: "offers nothing instead", spec: asks, replies: []string{able, strings.Replace(decides, "default", "other", 1)},
 			methods: "initialize session/new session/prompt", start: begun},
 		{name: "logs in", spec: acpagent.Spec{Authenticate: func(_ execution.Request, m []acpagent.AuthMethod) string { return m[0].ID }},
 			replies: []string{able, "!-32000", `{}`, choices}, methods: "initialize session/new authenticate session/new session/prompt", said: []string{`"methodId":"key"`},

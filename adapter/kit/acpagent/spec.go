@@ -26,11 +26,12 @@ type Spec struct {
 	Authenticate func(req execution.Request, methods []AuthMethod) string
 
 	// Modes are the ids of session modes by approval mode. If the agent does not offer a mode listed here, the run
-	// ends with CAPABILITY_ERROR. An approval mode without one leaves the session unchanged: package agent answers
+	// ends with CAPABILITY_ERROR. An approval mode without one leaves the session unchanged, see Asking: package agent answers
 	// the agent's questions by approval mode anyway.
 	Modes map[execution.ApprovalMode]string
-	// Instead are modes by the mode that replaces them where a session begins in one and the agent offers both.
-	Instead map[string]string
+	// Asking are modes in which the agent asks, by the modes of it in which it does not. A session that begins in one of these is set to the
+	// other, where Modes has none for the run's approval mode; with yolo only from ByModel.
+	Asking map[string]string
 	// ModelInArgs means that Spawn passes the model. Otherwise it is set in the session, and the agent must offer it.
 	ModelInArgs bool
 	// UsableModels means that the agent offers only models of providers with a login, so that none means no login.

@@ -30,7 +30,7 @@ func (l *Launch) Inherit(d Decided) (content []byte, ok bool) {
 	if main == "" {
 		return nil, false
 	}
-	decisions, err := objectIn(d.Path)
+	decisions, err := SettingsIn(d.Path)
 	if err != nil || d.find(decisions, dir) != nil {
 		return nil, false
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/tailscale/hujson"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/repofile"
 )
 
 // Variable returns a variable of the run's environment, empty for none.
@@ -35,9 +35,9 @@ func (l *Launch) Variable(name string) string {
 // missing file is empty; an unreadable one refuses the run.
 func (l *Launch) SettingsWithHooks(path string, groups map[string]any) ([]byte, error) {
 	refuse := func(err error) ([]byte, error) {
-		return nil, execution.Errorf(execution.CodeConfig, "add the hooks of the run to %s: %w", path, err).WithHint("fix the file, or run without a preToolUse hook")
+		return nil, execution.Errorf(execution.CodeConfig, "add to %s what the run needs: %w", path, err).WithHint("fix the file")
 	}
-	settings, err := objectIn(path)
+	settings, err := SettingsIn(path)
 	if err != nil {
 		return refuse(err)
 	}
@@ -59,9 +59,9 @@ func (l *Launch) SettingsWithHooks(path string, groups map[string]any) ([]byte, 
 	return json.Marshal(settings)
 }
 
-// objectIn reads a JSON object, which may have comments. A missing file is an empty one.
-func objectIn(path string) (map[string]any, error) {
-	data, err := os.ReadFile(path)
+// SettingsIn reads settings in JSON, which may have comments. A missing file is an empty object.
+func SettingsIn(path string) (map[string]any, error) {
+	data, err := repofile.Own(path, 16<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]any{}, nil
 	}

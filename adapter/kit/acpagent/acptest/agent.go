@@ -48,12 +48,14 @@ type Agent struct {
 	Servers     []any                  // MCP servers besides those of the session, in the same format
 	AskForMCP   bool                   // ask before calling a tool of an MCP server
 	AskAlways   bool                   // ask before each command
+	Unasking    string                 // the mode of a session in which it asks nothing
 	Stay        bool                   // do not exit when standard input is closed
 	HistoryLate bool                   // show a loaded session's history after the reply to session/load
 
 	in      chan Fields
 	out     io.Writer
 	session string
+	mode    string
 	resumed bool
 	servers []any
 	asked   int
@@ -145,6 +147,9 @@ func (a *Agent) take(v Fields) {
 	case "session/new", "session/load", "session/fork":
 		a.open(method, params, reply, refuse)
 	case "session/set_mode", "session/set_model", "session/set_config_option":
+		if mode, ok := params["modeId"].(string); ok {
+			a.mode = mode
+		}
 		reply(Fields{})
 	case "session/prompt":
 		a.prompt(params, reply, refuse)
@@ -188,7 +193,11 @@ func (a *Agent) open(method string, params Fields, reply func(Fields), refuse fu
 			history()
 		}
 	}
-	reply(over(answer, a.Session))
+	answer = over(answer, a.Session)
+	if modes, ok := answer["modes"].(Fields); ok {
+		a.mode, _ = modes["currentModeId"].(string)
+	}
+	reply(answer)
 	a.update(Fields{"sessionUpdate": "available_commands_update", "availableCommands": []any{}})
 }
 
@@ -351,6 +360,10 @@ func (a *Agent) id(tool string) string {
 
 // permitted asks for permission to use a tool.
 func (a *Agent) permitted(id string, call Fields) (bool, error) {
+	if a.Unasking != "" && a.mode == a.Unasking {
+		a.update(a.call("tool_call", id, "in_progress", call))
+		return true, nil
+	}
 	answer, err := a.request("session/request_permission", Fields{"toolCall": a.call("", id, "pending", call), "options": []any{
 		Fields{"optionId": "always", "kind": "allow_always", "name": "Always"}, Fields{"optionId": "once", "kind": "allow_once", "name": "Once"},
 		Fields{"optionId": "no", "kind": "reject_once", "name": "No"}}})
