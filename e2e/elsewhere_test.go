@@ -146,35 +146,41 @@ func TestElsewhere(t *testing.T) {
 				t.Errorf("a program that is not there: %s %+v", missing.result.Status, missing.result.Error)
 			}
 
-			// Whatever ends the run here ends the agent there, and what it has started.
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			cmd := exec.CommandContext(ctx, binary, append([]string{"run", k.name, "--json", "--cwd", l.work}, m.args("lab", "--approve", "yolo", "sleep now")...)...)
-			cmd.Env, cmd.Dir = l.environ(), l.work
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			pid := 0
-			for deadline := time.Now().Add(patience); pid == 0 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-				b, _ := os.ReadFile(filepath.Join(m.dir, "pid"))
-				_, _ = fmt.Sscan(string(b), &pid)
-			}
-			cancel() // kill -9
-			_ = cmd.Wait()
-			if pid == 0 {
-				t.Fatal("the command there did not begin")
-			}
-			alive := true
-			for deadline := time.Now().Add(patience); alive && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-				alive = syscall.Kill(pid, 0) == nil
-			}
-			if alive {
-				t.Error("the command there outlives the run")
-			}
-			for deadline := time.Now().Add(patience); len(l.processes()) > 0 && time.Now().Before(deadline); { // the agent there has its grace period
-				time.Sleep(50 * time.Millisecond)
-			}
+			l.killedElsewhere(k.name, m.dir, m.args("lab", "--approve", "yolo", "sleep now"))
 		})
+	}
+}
+
+// killedElsewhere kills a run whose agent writes the id of a command there into a file of dir: whatever ends the run here ends the agent there,
+// and what it has started.
+func (l *lab) killedElsewhere(agent, dir string, args []string) {
+	l.t.Helper()
+	ctx, cancel := context.WithCancel(l.t.Context())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, append([]string{"run", agent, "--json", "--cwd", l.work}, args...)...)
+	cmd.Env, cmd.Dir = l.environ(), l.work
+	if err := cmd.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	pid := 0
+	for deadline := time.Now().Add(patience); pid == 0 && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		b, _ := os.ReadFile(filepath.Join(dir, "pid"))
+		_, _ = fmt.Sscan(string(b), &pid)
+	}
+	cancel() // kill -9
+	_ = cmd.Wait()
+	if pid == 0 {
+		l.t.Fatal("the command there did not begin")
+	}
+	alive := true
+	for deadline := time.Now().Add(patience); alive && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		alive = syscall.Kill(pid, 0) == nil
+	}
+	if alive {
+		l.t.Error("the command there outlives the run")
+	}
+	for deadline := time.Now().Add(patience); len(l.processes()) > 0 && time.Now().Before(deadline); { // the agent there has its grace period
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

@@ -3,8 +3,10 @@ package adaptertest_test
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/drawbar/drawbar/adapter"
@@ -161,6 +163,24 @@ func TestSizeWarns(t *testing.T) {
 		s.Source = module(t, map[string]string{"adapter.go": "package x\n\n// comment\nvar X = 1\n"})
 		if o := at.RunOne(t.Context(), s, c); o.Verdict != at.Pass || o.Message != "" {
 			t.Errorf("a small adapter: %s %q, want a pass", o.Verdict, o.Message)
+		}
+	}
+}
+
+// TestRefusesASecond: an agent that has one run at a time and refuses the others is not held to keep them apart; one that refuses all is.
+func TestRefusesASecond(t *testing.T) {
+	t.Parallel()
+	isolation := at.Suite()[slices.IndexFunc(at.Suite(), func(c at.Check) bool { return c.Name == "isolation" })]
+	for first, want := range map[int32]at.Verdict{1: at.Skipped, 0: at.Failing} {
+		b := newBroken()
+		var n atomic.Int32
+		b.edit(result(func(r *execution.Result) {
+			if n.Add(1) > first {
+				r.Status, r.Error = execution.StatusUnsupported, &execution.ResultError{Code: execution.FailureUnsupportedCapability, Message: "another run has it"}
+			}
+		}))
+		if o := at.RunOne(t.Context(), b.s, isolation); o.Verdict != want {
+			t.Errorf("%d of the runs complete: %s %q, want %s", first, o.Verdict, o.Message, want)
 		}
 	}
 }

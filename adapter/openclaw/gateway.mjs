@@ -95,6 +95,8 @@ const listens = (port) =>
     s.unref();
   });
 
+const taken = (state) => "the gateway of another run has " + state + "; a gateway for all runs: openclaw gateway run";
+
 async function start(plan, state, config) {
   const port = await freePort();
   const token = crypto.randomUUID();
@@ -131,6 +133,7 @@ async function start(plan, state, config) {
   });
   while (!(await listens(port))) {
     if (ended) {
+      if (last.includes("another OpenClaw process owns")) await refuse(cannot, taken(state)); // which started at the same time
       const lines = last.trim().split("\n");
       await refuse(broken, "its gateway does not start: " + (lines.findLast((line) => line.includes("failed to start")) ?? lines.pop()));
     }
@@ -177,8 +180,7 @@ if (isMainThread) {
   } catch {} // the gateway says what is wrong
   const given = plan.given || user?.gateway?.mode === "remote";
   const lock = given ? undefined : running(state);
-  if (lock?.configPath && basename(lock.configPath) === own)
-    await refuse(cannot, "the gateway of another run has " + state + "; a gateway for all runs: openclaw gateway run");
+  if (lock?.configPath && basename(lock.configPath) === own) await refuse(cannot, taken(state));
   const elsewhere = plan.keys?.[0].startsWith("agent:") && !plan.keys[0].startsWith("agent:main:"); // another agent's database
   if (!given && plan.keys && !elsewhere && !knows(state, plan.keys)) await refuse(unknown, "there is no session " + plan.session);
   if (!given && !lock) await start(plan, state, config);

@@ -30,7 +30,7 @@ type Rule struct {
 var restricted = []string{"os/exec"}
 
 // testOnly are the modules that tests anywhere may use.
-var testOnly = []string{"github.com/google/go-cmp/", "github.com/rogpeppe/go-internal/", "go.uber.org/goleak", "github.com/google/jsonschema-go/jsonschema", "github.com/a2aproject/a2a-go/v2/a2a", "os/exec"}
+var testOnly = []string{"github.com/google/go-cmp/", "github.com/rogpeppe/go-internal/", "go.uber.org/goleak", "github.com/google/jsonschema-go/jsonschema", "github.com/a2aproject/a2a-go/v2/a2a", "github.com/coder/websocket", "os/exec"}
 
 // ParseRules reads rules, one a line: "package: import import ...", or "!package: import name ..." for what it does without. "." is
 // the module's root; # begins a comment.
