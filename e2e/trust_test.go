@@ -133,7 +133,7 @@ var allowing = map[string][]string{
 	"qwen":             {".qwen/settings.json", `{"permissions":{"allow":["run_shell_command"]},"tools":{"allowed":["run_shell_command"],"approvalMode":"yolo"}}`},
 }
 
-// TestProjectAllows: what a repository's settings allow does not let a command leave the workspace if the run asks, or denies.
+// TestProjectAllows: what a repository's settings allow does not let a command leave the workspace if the run asks, or do anything if it denies.
 func TestProjectAllows(t *testing.T) {
 	t.Parallel()
 	for _, k := range kits {
@@ -149,7 +149,7 @@ func TestProjectAllows(t *testing.T) {
 				}
 				t.Cleanup(func() { _ = os.RemoveAll(home) })
 				made := filepath.Join(home, "made")
-				l := newLab(t, k, `{"onExhausted":"text:done","turns":[{"tools":[`+k.shell("touch "+made)+`]},{"text":"done"}]}`)
+				l := newLab(t, k, `{"onExhausted":"text:done","turns":[{"tools":[`+k.shell("touch "+made+"; touch inside")+`]},{"text":"done"}]}`)
 				file := filepath.Join(l.work, filepath.FromSlash(settings[0]))
 				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 					t.Fatal(err)
@@ -160,6 +160,9 @@ func TestProjectAllows(t *testing.T) {
 				o := l.run("--approve", mode, "--non-interactive", "deny", "make a file")
 				if _, err := os.Stat(made); err == nil {
 					t.Errorf("with approval mode %s the command ran: %s", mode, o.stdout)
+				}
+				if _, err := os.Stat(filepath.Join(l.work, "inside")); err == nil && mode == "deny" {
+					t.Errorf("with approval mode deny the command ran: %s", o.stdout)
 				}
 				if l.turns() == 0 {
 					t.Errorf("the model was not asked: %+v", o.result.Error)

@@ -57,12 +57,12 @@ func codexBridge() acpagent.Agent {
 			Keys: []string{"CODEX_HOME"}},
 		Login: acpagent.Login{Provider: "OpenAI", Command: "codex login", Files: []string{".codex/auth.json"}, Variables: []adapter.AuthVariable{
 			key("OPENAI_API_KEY", "API key of OpenAI"), key("CODEX_API_KEY", "API key of OpenAI, for Codex alone")}},
-		Notes: []string{"the agent codex has more: its adapter drives Codex itself", "it trusts the directory of a run: servers and hooks of the project's settings run", "it asks before it leaves the workspace or uses the network; approval mode yolo gives it full access",
+		Notes: []string{"the agent codex has more: its adapter drives Codex itself", "it trusts the directory of a run: servers and hooks of the project's settings run", "it asks before it leaves the workspace or uses the network; approval mode yolo gives it full access, and deny none to write",
 			"a denied permission ends the turn, and with it a run with one prompt: it offers no other way to deny"},
 		Limits: func(c *execution.Capabilities) { c.Agent.DenialEndsTurn = true },
 		Quirks: func(s *acpagent.Spec) {
 			s.MCPTool, s.Notice, s.Blobs = codexTool, codexNotice, acpagent.NoBlobs
-			s.Modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "agent-full-access", execution.ApprovalPrompt: "workspace-write", execution.ApprovalDeny: "workspace-write"}
+			s.Modes = map[execution.ApprovalMode]string{execution.ApprovalYolo: "agent-full-access", execution.ApprovalPrompt: "workspace-write", execution.ApprovalDeny: "read-only"}
 		},
 		Redirect: redirectCodex,
 	}
