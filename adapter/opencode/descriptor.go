@@ -88,8 +88,10 @@ func limits(c *execution.Capabilities) {
 	c.Agent.AuthFiles = []string{"~/" + data + "/opencode/auth.json"}
 }
 
-// asks makes OpenCode ask before every tool but those that only look; by default it asks before none.
-const asks = `{"*":"ask","codesearch":"allow","glob":"allow","grep":"allow","list":"allow","lsp":"allow","read":"allow","skill":"allow",` +
+// asks makes OpenCode ask before every tool but those that only look; by default it asks before none. OpenCode adds this to the rules of the
+// user and the project, where a rule of the same name keeps its place, and the last rule that fits a tool decides. So the rule for every tool is
+// not named "*", as theirs may be, with rules that allow more behind it.
+const asks = `{"**":"ask","codesearch":"allow","glob":"allow","grep":"allow","list":"allow","lsp":"allow","read":"allow","skill":"allow",` +
 	`"task":"allow","todoread":"allow","todowrite":"allow"}`
 
 func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {

@@ -32,7 +32,7 @@ func TestAsks(t *testing.T) {
 	t.Parallel()
 	asks := func(mode execution.ApprovalMode) bool {
 		inv, err := spawn(&cliagent.Launch{Request: execution.Request{Run: execution.RunOptions{ApprovalMode: mode}}})
-		return err == nil && inv.Args[0] == "acp" && inv.Env["OPENCODE_PERMISSION"] != ""
+		return err == nil && inv.Args[0] == "acp" && strings.HasPrefix(inv.Env["OPENCODE_PERMISSION"], `{"**":"ask",`)
 	}
 	if !asks("") || !asks(execution.ApprovalPrompt) || !asks(execution.ApprovalDeny) || asks(execution.ApprovalYolo) {
 		t.Error("the approval mode does not decide whether it asks")
