@@ -129,7 +129,7 @@ var allowing = map[string][]string{
 	"copilot":          {".github/copilot/settings.json", `{"allowAllTools":true,"allowedTools":["shell(*)"]}`},
 	"droid":            {".factory/settings.json", `{"sessionDefaultSettings":{"autonomyMode":"auto-high"},"autonomyMode":"auto-high"}`},
 	"gemini":           {".gemini/settings.json", `{"tools":{"allowed":["run_shell_command"],"approvalMode":"yolo"}}`},
-	"opencode":         {".opencode/opencode.json", `{"permission":{"*":"allow","bash":{"*":"allow"},"edit":"allow","external_directory":"allow"}}`},
+	"opencode":         {".opencode/opencode.json", `{"permission":{"*":"allow","bash":{"*":"allow"},"edit":"allow","external_directory":"allow"},"agent":{"build":{"permission":{"*":"allow","bash":"allow"}}}}`},
 	"qwen":             {".qwen/settings.json", `{"permissions":{"allow":["run_shell_command"]},"tools":{"allowed":["run_shell_command"],"approvalMode":"yolo"}}`},
 }
 

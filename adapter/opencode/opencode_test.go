@@ -204,3 +204,16 @@ func TestShapes(t *testing.T) {
 func FuzzModels(f *testing.F) { adaptertest.FuzzModels(f, Adapter{}) }
 
 func FuzzHooks(f *testing.F) { adaptertest.FuzzHooks(f, Adapter{}) }
+
+// TestPluginAsks: the plugin of a run that asks has the rules that ask.
+func TestPluginAsks(t *testing.T) {
+	t.Parallel()
+	if !strings.Contains(string(reporter), "const asks = undefined;") {
+		t.Fatal("the plugin has no place for the rules")
+	}
+	for mode, want := range map[execution.ApprovalMode]bool{execution.ApprovalPrompt: true, execution.ApprovalDeny: true, execution.ApprovalYolo: false} {
+		if got := strings.Contains(string(reporterOf(execution.RunOptions{ApprovalMode: mode}, nil)), "const asks = "+asks+";"); got != want {
+			t.Errorf("%s: %v", mode, got)
+		}
+	}
+}

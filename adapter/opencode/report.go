@@ -44,13 +44,21 @@ func reporting(l *cliagent.Launch) (settings string, env map[string]string) {
 			ours = append(ours, limit[0])
 		}
 	}
-	names := encode(ours)
-	plugins = append(plugins, l.File("drawbar-report.js", bytes.Replace(reporter, []byte("const limits = [];"), slices.Concat([]byte("const limits = "), names, []byte(";")), 1)))
+	plugins = append(plugins, l.File("drawbar-report.js", reporterOf(l.Request.Run, ours)))
 	if hook := hookOf(l); hook != "" {
 		plugins = append(plugins, hook)
 	}
 	readSettings["plugin"] = encode(plugins)
 	return string(encode(readSettings)), env
+}
+
+// reporterOf returns the plugin of a run. limits are variables that the commands of the run do not inherit.
+func reporterOf(run execution.RunOptions, limits []string) []byte {
+	text := bytes.Replace(reporter, []byte("const limits = [];"), slices.Concat([]byte("const limits = "), encode(limits), []byte(";")), 1)
+	if run.ApprovalMode != execution.ApprovalYolo {
+		text = bytes.Replace(text, []byte("const asks = undefined;"), []byte("const asks = "+asks+";"), 1)
+	}
+	return text
 }
 
 func encode(v any) json.RawMessage {
