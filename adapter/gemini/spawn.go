@@ -74,7 +74,7 @@ func environment(l *cliagent.Launch) map[string]string {
 
 // inherited returns the variables with which a worktree of a repository that the user trusts is trusted, too.
 func inherited(l *cliagent.Launch) map[string]string {
-	return l.InheritIn("GEMINI_CLI_TRUSTED_FOLDERS_PATH", cliagent.Decided{Path: filepath.Join(home.Of(l), "trustedFolders.json"), Below: true})
+	return l.InheritIn("GEMINI_CLI_TRUSTED_FOLDERS_PATH", cliagent.Decided{Path: filepath.Join(home.Of(l), "trustedFolders.json"), Trust: true})
 }
 
 // message returns the request's message after the added instructions: Gemini has no other place for them.

@@ -23,7 +23,7 @@ func spawn(l *cliagent.Launch) (cliagent.Invocation, error) {
 	case session != "":
 		args = append(args, "--session", session)
 	}
-	if _, trusted := l.Inherit(cliagent.Decided{Path: filepath.Join(home.Of(l), "trust.json"), Below: true}); trusted {
+	if _, trusted := l.Inherit(cliagent.Decided{Path: filepath.Join(home.Of(l), "trust.json"), Trust: true}); trusted {
 		args = append(args, "--approve")
 	}
 	if run.NoSession {

@@ -60,7 +60,7 @@ func overEnv(l *cliagent.Launch) (map[string]string, error) {
 		env = map[string]string{}
 	}
 	dir := home.Of(l)
-	maps.Copy(env, l.InheritIn("QWEN_CODE_TRUSTED_FOLDERS_PATH", cliagent.Decided{Path: filepath.Join(dir, "trustedFolders.json"), Below: true}))
+	maps.Copy(env, l.InheritIn("QWEN_CODE_TRUSTED_FOLDERS_PATH", cliagent.Decided{Path: filepath.Join(dir, "trustedFolders.json"), Trust: true}))
 	maps.Copy(env, l.InheritIn("QWEN_CODE_MCP_APPROVALS_PATH", cliagent.Decided{Path: filepath.Join(dir, "mcpApprovals.json")}))
 	return env, nil
 }

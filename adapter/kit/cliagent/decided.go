@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 
 	"github.com/drawbar/drawbar/internal/base/repofile"
 )
@@ -11,13 +12,18 @@ import (
 // Decided is a file in which an agent keeps what its user has decided about folders: a JSON object by folder.
 type Decided struct {
 	Path string
-	// Below says that a decision holds for every folder below its own that has none.
-	Below bool
+	// Trust says that the decisions are whether a folder is trusted, and hold for every folder below that has none. Others are objects, of
+	// their own folder alone.
+	Trust bool
 }
+
+// trusting are the decisions about trust: of Pi, and of Gemini CLI and Qwen Code.
+var trusting = []any{nil, true, false, "TRUST_FOLDER", "TRUST_PARENT", "DO_NOT_TRUST"}
 
 // Inherit returns the content of the file with one more decision: that of the repository for the run's directory, if this is in one of
 // its linked worktrees, which the user has not decided about. ok is false if there is nothing to inherit: for a run elsewhere, and if
-// the user distrusts the repository, too. A file that cannot be read is the agent's to report.
+// the user distrusts the repository, too. A file that cannot be read, or has something else
+// in it, is the agent's to report.
 func (l *Launch) Inherit(d Decided) (content []byte, ok bool) {
 	if l.here != "" {
 		return nil, false
@@ -34,12 +40,16 @@ func (l *Launch) Inherit(d Decided) (content []byte, ok bool) {
 	if err != nil || d.find(decisions, dir) != nil {
 		return nil, false
 	}
-	switch v := d.find(decisions, main); v {
-	case nil, false, "DO_NOT_TRUST":
+	v := d.find(decisions, main)
+	if v == nil || d.Trust && v != true && v != "TRUST_FOLDER" {
 		return nil, false
-	default:
-		decisions[dir] = v
 	}
+	for _, v := range decisions {
+		if d.Trust && !slices.Contains(trusting, v) {
+			return nil, false
+		}
+	}
+	decisions[dir] = v
 	content, err = json.Marshal(decisions)
 	return content, err == nil
 }
@@ -68,7 +78,7 @@ func (d Decided) find(decisions map[string]any, dir string) any {
 	}
 	for {
 		v, up := byFolder[dir], filepath.Dir(dir)
-		if v != nil || !d.Below || up == dir {
+		if v != nil || !d.Trust || up == dir {
 			return v
 		}
 		dir = up

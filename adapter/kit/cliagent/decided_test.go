@@ -45,6 +45,8 @@ func TestInherit(t *testing.T) {
 		"the nearest":                        {have: decisions{"main": true, "main/sub": false}, dir: "/sub"},
 		"distrusted":                         {have: decisions{"main": false}},
 		"distrusted, in words":               {have: decisions{"main": "DO_NOT_TRUST"}},
+		"no decision about trust":            {have: decisions{"main": decisions{"server": "approved"}}},
+		"something else in the file":         {have: decisions{"main": true, "gone": 3}},
 		"taken back":                         {have: decisions{"main": nil}},
 		"the worktree is decided":            {have: decisions{"main": true, "trees/w": false}},
 		"the folder of worktrees is":         {have: decisions{"main": true, "trees": false}},
@@ -64,7 +66,7 @@ func TestInherit(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := &Launch{Request: execution.Request{Run: execution.RunOptions{Cwd: dir}}}
-			content, ok := l.Inherit(Decided{Path: file, Below: !tt.exact})
+			content, ok := l.Inherit(Decided{Path: file, Trust: !tt.exact})
 			if tt.want == nil {
 				if ok {
 					t.Fatalf("inherited: %s", content)
@@ -76,7 +78,7 @@ func TestInherit(t *testing.T) {
 				t.Errorf("%v (-want +got)\n%s", ok, diff)
 			}
 			l.here = "/there"
-			if _, ok := l.Inherit(Decided{Path: file, Below: !tt.exact}); ok {
+			if _, ok := l.Inherit(Decided{Path: file, Trust: !tt.exact}); ok {
 				t.Error("a run elsewhere inherits what was decided about folders here")
 			}
 		})
