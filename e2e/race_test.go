@@ -31,10 +31,16 @@ func raceLab(t *testing.T, byCodex string) *lab {
 	if err := os.WriteFile(filepath.Join(l.work, "check.sh"), []byte("test -f good.txt || { echo good.txt is missing; exit 1; }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	l.commit()
+	return l
+}
+
+// commit makes the working directory a repository whose branch main has its files.
+func (l *lab) commit() {
+	l.t.Helper()
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "-m", "start"}} {
 		l.git(args...)
 	}
-	return l
 }
 
 func (l *lab) git(args ...string) string {

@@ -96,9 +96,7 @@ func TestProjectTrust(t *testing.T) {
 					s["mcpServers"].(map[string]any)["zquux"].(map[string]any)["exposure"] = "direct"
 				})
 			}
-			for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "-m", "start"}} {
-				l.git(args...)
-			}
+			l.commit()
 			runs := func(want bool, args ...string) {
 				t.Helper()
 				before := len(l.sent())

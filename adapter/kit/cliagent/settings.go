@@ -69,15 +69,20 @@ func SettingsIn(path string) (map[string]any, error) {
 		return nil, err
 	}
 	var object map[string]any
-	plain, err := hujson.Standardize(append(data, '\n')) // a comment may end the file
-	if err == nil {
-		err = json.Unmarshal(plain, &object)
-	}
-	if err != nil {
+	if err := UnmarshalJSONC(data, &object); err != nil {
 		return nil, fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	if object == nil {
 		return nil, errors.New("it is not a JSON object")
 	}
 	return object, nil
+}
+
+// UnmarshalJSONC reads JSON with comments and trailing commas.
+func UnmarshalJSONC(data []byte, v any) error {
+	plain, err := hujson.Standardize(append(data[:len(data):len(data)], '\n')) // a comment may end the text
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(plain, v)
 }

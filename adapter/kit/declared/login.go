@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tailscale/hujson"
-
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
@@ -46,11 +44,9 @@ func Setting(variable string, d Dir, file string, path ...string) Model {
 	}
 }
 
-// UnmarshalJSONC reads JSON with comments and trailing commas. Errors do not quote the text, which may contain
-// secrets.
+// UnmarshalJSONC is cliagent.UnmarshalJSONC with an error that does not quote the text, which may contain secrets.
 func UnmarshalJSONC(data []byte, v any) error {
-	plain, err := hujson.Standardize(append(data[:len(data):len(data)], '\n')) // a comment may end the text
-	if err != nil || json.Unmarshal(plain, v) != nil {
+	if cliagent.UnmarshalJSONC(data, v) != nil {
 		return errShape
 	}
 	return nil
