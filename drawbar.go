@@ -49,6 +49,8 @@ import (
 	"github.com/drawbar/drawbar/internal/runrecording"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/settings/config"
+	"github.com/drawbar/drawbar/internal/settings/trust"
+	"github.com/drawbar/drawbar/internal/settings/unasked"
 	"github.com/drawbar/drawbar/transport/process"
 	"github.com/drawbar/drawbar/transport/remote"
 )
@@ -199,13 +201,14 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err != nil {
 		return nil, err
 	}
-	backend := c.backend(entry)
+	backend, asked := c.backend(entry), slices.Clone(entry.Descriptor.Unasked)
 	for _, name := range opts.Fallback {
 		e, err := c.registry.Get(name)
 		if err != nil {
 			return nil, err
 		}
 		opts.Options.Fallback = append(opts.Options.Fallback, c.backend(e))
+		asked = append(asked, e.Descriptor.Unasked...)
 	}
 	if req.Run.RunID == "" {
 		req.Run.RunID = agent.NewRunID()
@@ -222,6 +225,12 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	}
 	if c.opts.Replay != "" {
 		return c.replay(ctx, req, entry, backend, opts)
+	}
+	if cfg := c.opts.configured; cfg != nil {
+		root, items := unasked.Items(asked, req.Run.Cwd)
+		if err := (trust.Store{File: trust.FileIn(cfg.Dirs().User)}).Check(root, items); err != nil {
+			return nil, err
+		}
 	}
 	version, learn, err := c.checkVersion(entry.Descriptor, req)
 	if err != nil {

@@ -23,6 +23,7 @@ type Descriptor struct {
 	Models         []execution.Model
 	ModelFlag      string // flag of the program for a run's model: --model; empty if it is chosen otherwise
 	Config         settings.Schema
+	Unasked        []settings.Unasked // what it runs of a project without asking its user
 	Install        []InstallMethod
 	HostSignals    []string          // variables that mark "this process runs inside that agent"; never a login
 	HostTraces     []string          // other variables that it may leave to child processes; they prove nothing and are useless to other agents

@@ -169,3 +169,80 @@ func TestProjectAllows(t *testing.T) {
 		})
 	}
 }
+
+// unasked are files of a project that an agent runs without asking; MARK stands for a file that is made then.
+var unasked = map[string]map[string]string{
+	"claude": {
+		".mcp.json":                   `{"mcpServers":{"z":{"command":"sh","args":["-c","touch MARK"]}}}`,
+		".claude/settings.json":       `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch MARK"}]}]}}`,
+		".claude/settings.local.json": `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch MARK"}]}]}}`,
+	},
+	"cline": {
+		"bunfig.toml":                 "preload = [\"./run.js\"]\n",
+		".cline/hooks/TaskStart":      "#!/bin/sh\ntouch MARK\necho '{}'\n",
+		".cline/plugins/run.js":       `require("fs").writeFileSync("MARK","")`,
+		".clinerules/hooks/TaskStart": "#!/bin/sh\ntouch MARK\necho '{}'\n",
+	},
+	"codex-acp": {".codex/config.toml": "[mcp_servers.z]\ncommand = \"sh\"\nargs = [\"-c\", \"touch MARK\"]\n"},
+	"droid": {
+		".factory/mcp.json":      `{"mcpServers":{"z":{"command":"sh","args":["-c","touch MARK"]}}}`,
+		".factory/settings.json": `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch MARK"}]}]}}`,
+	},
+	"goose": {".agents/plugins/z/plugin.json": `{"name":"z","mcpServers":{"z":{"command":"sh","args":["-c","touch MARK"]}}}`},
+	"omp": {
+		".omp/extensions/run.ts": `import fs from "fs"; fs.writeFileSync("MARK",""); export default function(){}`,
+		".omp/tools/run.ts":      `import fs from "fs"; fs.writeFileSync("MARK",""); export default function(){}`,
+	},
+	"opencode": {
+		"opencode.json":            `{"mcp":{"z":{"type":"local","command":["sh","-c","touch MARK"]}}}`,
+		".opencode/opencode.jsonc": `{"mcp":{"z":{"type":"local","command":["sh","-c","touch MARK"]}}}`,
+		".opencode/plugin/run.js":  `import fs from "fs"; fs.writeFileSync("MARK",""); export const P = async () => ({})`,
+		".opencode/tool/run.js":    `import fs from "fs"; fs.writeFileSync("MARK",""); export const P = async () => ({})`,
+	},
+	"qwen": {".qwen/settings.json": `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch MARK"}]}]}}`},
+}
+
+// TestProjectRunsUntrusted: what an agent would run of a project without asking runs only after the user has trusted it in Drawbar, as it is.
+func TestProjectRunsUntrusted(t *testing.T) {
+	t.Parallel()
+	for _, k := range kits {
+		files := unasked[strings.Replace(k.name, "claude-agent-acp", "claude", 1)]
+		if files == nil {
+			continue
+		}
+		forAgent(t, k.name, func(t *testing.T) {
+			l := newLab(t, k, `{"turns":[{"text":"done","repeat":true}]}`)
+			mark := filepath.Join(t.TempDir(), "mark")
+			for name, text := range files {
+				file := filepath.Join(l.work, filepath.FromSlash(name))
+				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if name == "bunfig.toml" {
+					if err := os.WriteFile(filepath.Join(l.work, "run.js"), fmt.Appendf(nil, `require("fs").writeFileSync(%q,"")`, mark), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "MARK", mark)), 0o700); err != nil { //nolint:gosec // some are programs
+					t.Fatal(err)
+				}
+				before := l.turns()
+				if o := l.command("run", k.name, "--json", "--cwd", l.work, "hello"); o.code != 16 || !strings.Contains(o.stdout+o.stderr, name) || l.turns() > before {
+					t.Errorf("%s: exit code %d, %d turns: %s%s", name, o.code, l.turns(), o.stdout, o.stderr)
+				}
+				if _, err := os.Stat(mark); err == nil {
+					t.Fatalf("%s ran without trust", name)
+				}
+				if o := l.run("--trust", "--approve", "prompt", "--non-interactive", "deny", "hello"); o.code != 0 {
+					t.Errorf("%s: exit code %d: %s", name, o.code, o.stderr)
+				}
+				if err := os.Remove(mark); err != nil {
+					t.Errorf("%s does not run in a trusted project: it needs no trust", name)
+				}
+				if err := os.Remove(file); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -7,8 +7,10 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/acpagent"
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/adapter/kit/toolcall"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 	"github.com/drawbar/drawbar/transport/jsonscan"
 )
 
@@ -16,7 +18,7 @@ func claudeBridge() acpagent.Agent {
 	return acpagent.Agent{
 		About: adapter.Descriptor{Name: "claude-agent-acp", Aliases: []string{"claude-acp"}, DisplayName: "Claude Agent, through claude-agent-acp", Command: "claude-agent-acp",
 			TestedVersions: []string{"0.100.0", "0.101.0"}, Install: []adapter.InstallMethod{acpagent.NPM("@agentclientprotocol/claude-agent-acp", "0.101.0", "22.0.0")},
-			Docs: "https://github.com/agentclientprotocol/claude-agent-acp", Keys: []string{"ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR"}},
+			Docs: "https://github.com/agentclientprotocol/claude-agent-acp", Keys: []string{"ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR"}, Unasked: declared.UnaskedByClaude()},
 		Login: acpagent.Login{Provider: "Anthropic", Command: "claude /login", Files: []string{".claude/.credentials.json"}, Variables: []adapter.AuthVariable{
 			key("ANTHROPIC_API_KEY", "API key of the Claude API"), key("CLAUDE_CODE_OAUTH_TOKEN", "token of a Claude subscription")}},
 		Notes: []string{"it tries a request that the model API refuses, a wrong key too, again and again without a sign of it: give the run a --timeout",
@@ -54,7 +56,7 @@ func codexBridge() acpagent.Agent {
 	return acpagent.Agent{
 		About: adapter.Descriptor{Name: "codex-acp", DisplayName: "Codex, through codex-acp", Command: "codex-acp", TestedVersions: []string{"2.6.0"},
 			Install: []adapter.InstallMethod{acpagent.NPM("@agentclientprotocol/codex-acp", "2.6.0", "")}, Docs: "https://github.com/agentclientprotocol/codex-acp",
-			Keys: []string{"CODEX_HOME"}},
+			Keys: []string{"CODEX_HOME"}, Unasked: []settings.Unasked{{Path: ".codex/config.toml", Format: "toml", Keys: []string{"mcp_servers", "hooks", "notify"}}}},
 		Login: acpagent.Login{Provider: "OpenAI", Command: "codex login", Files: []string{".codex/auth.json"}, Variables: []adapter.AuthVariable{
 			key("OPENAI_API_KEY", "API key of OpenAI"), key("CODEX_API_KEY", "API key of OpenAI, for Codex alone")}},
 		Notes: []string{"the agent codex has more: its adapter drives Codex itself", "it trusts the directory of a run: servers and hooks of the project's settings run", "it asks before it leaves the workspace or uses the network; approval mode yolo gives it full access, and deny none to write",

@@ -37,6 +37,7 @@ func Descriptor() adapter.Descriptor {
 		Models:         models(),
 		ModelFlag:      modelFlag,
 		Config:         configSchema(),
+		Unasked:        declared.UnaskedByClaude(),
 		Install: []adapter.InstallMethod{
 			{Platform: "all", Type: "npm", Package: "@anthropic-ai/claude-code", Command: install, PrerequisiteCheck: "npm --version",
 				Notes: "state the version: with an older Node.js npm installs an older Claude Code and does not say so"},

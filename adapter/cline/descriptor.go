@@ -76,7 +76,7 @@ func described() acpagent.Agent {
 	return acpagent.Agent{
 		About: adapter.Descriptor{Name: name, DisplayName: "Cline CLI", Command: name, TestedVersions: []string{version},
 			Install: []adapter.InstallMethod{acpagent.NPM(name, version, "")},
-			Docs:    "https://docs.cline.bot/cline-cli/acp-editor-integrations", Config: configSchema(),
+			Docs:    "https://docs.cline.bot/cline-cli/acp-editor-integrations", Config: configSchema(), Unasked: unasked(),
 			HostSignals: []string{"CLINE_CONNECTOR_CLI_LAUNCH"},
 			Keys:        []string{"CLINE_API_BASE_URL", "CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR"}},
 		Login: acpagent.Login{Provider: "Cline", Command: "cline auth", Variables: []adapter.AuthVariable{{Name: "CLINE_API_KEY", Description: "API key of the Cline account"}}},
@@ -106,6 +106,15 @@ func spawn(*cliagent.Launch) (cliagent.Invocation, error) {
 func failedCall(c *acpagent.ToolCall) string { return c.OutputField("error").Str() }
 
 // configSchema describes the file of MCP servers: Cline asks for everything else in its own terminal.
+// unasked is what it runs of a project.
+func unasked() []settings.Unasked {
+	list := declared.UnaskedByBun()
+	for _, path := range []string{".cline/hooks/*", ".clinerules/hooks/*", ".cline/plugins/*", ".cline/plugins/*/*"} {
+		list = append(list, settings.Unasked{Path: path, Up: true})
+	}
+	return list
+}
+
 func configSchema() settings.Schema {
 	return settings.NewSchema(name, version, []settings.File{
 		{Scope: settings.Global, Path: "~/.cline/data/settings/cline_mcp_settings.json", Moved: "$CLINE_DATA_DIR/settings/cline_mcp_settings.json", Format: "json"},

@@ -6,6 +6,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const (
@@ -35,6 +36,7 @@ func Descriptor() adapter.Descriptor {
 		Models:         models(),
 		ModelFlag:      modelFlag,
 		Config:         configSchema(),
+		Unasked:        []settings.Unasked{{Path: ".github/hooks/*.json", Format: "json", Keys: []string{"hooks"}, Up: true}},
 		Install: []adapter.InstallMethod{
 			{Platform: "all", Type: "npm", Package: "@github/copilot", Command: install, PrerequisiteCheck: "npm --version",
 				Notes: "the package brings a native program for the platform; gh copilot, an extension of the GitHub CLI, is another and older program"},

@@ -5,6 +5,14 @@ import (
 	"github.com/drawbar/drawbar/settings"
 )
 
+// unasked is what it runs of a project, and which commands need no question there.
+func unasked() []settings.Unasked {
+	return []settings.Unasked{
+		{Path: ".factory/mcp.json", Format: "json", Keys: []string{"mcpServers"}, Up: true},
+		{Path: ".factory/settings.json", Format: "jsonc", Keys: []string{"hooks", "customModels", "commandAllowlist"}, Up: true},
+	}
+}
+
 // configSchema describes settings.json and mcp.json.
 func configSchema() settings.Schema {
 	const servers = "mcp"

@@ -68,7 +68,7 @@ func described() acpagent.Agent {
 	return acpagent.Agent{
 		About: adapter.Descriptor{Name: name, Aliases: []string{"factory-droid"}, DisplayName: "Factory Droid", Command: name, TestedVersions: []string{version},
 			Install: []adapter.InstallMethod{acpagent.NPM(name, version, "")},
-			Docs:    "https://docs.factory.ai/cli/droid-exec/overview", Config: configSchema(), Keys: []string{"FACTORY_API_KEY"},
+			Docs:    "https://docs.factory.ai/cli/droid-exec/overview", Config: configSchema(), Unasked: unasked(), Keys: []string{"FACTORY_API_KEY"},
 			HostSignals: []string{"FACTORY_EXEC_TARGET_AUTONOMY", "FACTORY_DISABLE_SETTINGS_PERSISTENCE"}},
 		Args:  []string{"exec", "--output-format", "acp"},
 		Login: acpagent.Login{Provider: "Factory", Command: name, Variables: []adapter.AuthVariable{{Name: "FACTORY_API_KEY", Description: "API key of the Factory account"}}},

@@ -82,6 +82,16 @@ func storedLogin(h adapter.Host, _ time.Time) adapter.AuthState {
 // ofProvider are the providers of keys.
 var ofProvider = map[string]string{"ANTHROPIC_API_KEY": "anthropic", "OPENAI_API_KEY": "openai", "GOOGLE_API_KEY": "google", "OPENROUTER_API_KEY": "openrouter"}
 
+// unasked is what it runs of a project: plugins.
+func unasked() []settings.Unasked {
+	const plugin = ".agents/plugins/*/"
+	return []settings.Unasked{
+		{Path: plugin + "plugin.json", Format: "json", Keys: []string{"mcpServers", "hooks"}},
+		{Path: plugin + ".mcp.json", Format: "json", Keys: []string{"mcpServers"}},
+		{Path: plugin + "hooks/hooks.json", Format: "json", Keys: []string{"hooks"}},
+	}
+}
+
 // configSchema describes config.yaml, which goose has for the user alone.
 func configSchema() settings.Schema {
 	on := map[string]any{"enabled": true}

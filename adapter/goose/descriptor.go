@@ -57,7 +57,7 @@ var (
 
 func row() acpagent.Agent {
 	return acpagent.Agent{
-		About: adapter.Descriptor{Name: name, DisplayName: "goose", Command: "goose", TestedVersions: []string{version}, Config: configSchema(),
+		About: adapter.Descriptor{Name: name, DisplayName: "goose", Command: "goose", TestedVersions: []string{version}, Config: configSchema(), Unasked: unasked(),
 			Install: []adapter.InstallMethod{
 				acpagent.NPM("@aaif/goose-acp", version, ""),
 				{Platform: "darwin", Type: "brew", Package: "block-goose-cli", Command: "brew install block-goose-cli"},

@@ -1,11 +1,21 @@
 package omp
 
 import (
+	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/settings"
 )
 
 // configSchema describes config.yml and mcp.json.
+// unasked is what it runs of a project.
+func unasked() []settings.Unasked {
+	list := declared.UnaskedByBun()
+	for _, path := range []string{".omp/extensions/*", ".omp/extensions/*/*", ".omp/tools/*", ".omp/tools/*/*", ".omp/hooks/*/*", ".claude/hooks/pre/*", ".claude/hooks/post/*"} {
+		list = append(list, settings.Unasked{Path: path})
+	}
+	return list
+}
+
 func configSchema() settings.Schema {
 	const servers = "mcp"
 	return settings.NewSchema(name, version, []settings.File{

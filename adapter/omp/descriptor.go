@@ -69,7 +69,7 @@ func described() acpagent.Agent {
 		About: adapter.Descriptor{Name: name, Aliases: []string{"oh-my-pi"}, DisplayName: "Oh My Pi", Command: name, TestedVersions: []string{version},
 			Install: []adapter.InstallMethod{{Platform: "all", Type: "npm", Package: pack, Command: "npm install -g " + pack + "@" + version,
 				PrerequisiteCheck: "npm --version", Requires: []adapter.Requirement{{Command: "bun", MinVersion: "1.3.14"}}}},
-			Docs: "https://github.com/can1357/oh-my-pi", Config: configSchema(),
+			Docs: "https://github.com/can1357/oh-my-pi", Config: configSchema(), Unasked: unasked(),
 			HostSignals: []string{"OMPCODE"}, HostTraces: []string{"OMP_RUN_ID", "OMP_SESSION_ID"}, HostCopies: []string{"CLAUDECODE"},
 			Keys: append([]string{"PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "PI_OFFLINE"}, providers...)},
 		Args: []string{"acp"},

@@ -20,6 +20,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/sessiondb"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const (
@@ -60,7 +61,7 @@ var (
 
 func row() acpagent.Agent {
 	return acpagent.Agent{
-		About: adapter.Descriptor{Name: name, DisplayName: "OpenClaw", Command: name, TestedVersions: []string{version}, Config: configSchema(),
+		About: adapter.Descriptor{Name: name, DisplayName: "OpenClaw", Command: name, TestedVersions: []string{version}, Config: configSchema(), Unasked: []settings.Unasked{declared.UnaskedVariables(".env")},
 			Install: []adapter.InstallMethod{acpagent.NPM(name, version, "24.16.0")},
 			Docs:    "https://docs.openclaw.ai/cli/acp", Keys: keys,
 			HostSignals: []string{"OPENCLAW_CLI", "OPENCLAW_SHELL"}, HostTraces: []string{"OPENCLAW_RUN_ID", "OPENCLAW_SESSION"}},

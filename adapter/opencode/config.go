@@ -40,6 +40,17 @@ func configuredModel(h adapter.Host) (model string) {
 	return model
 }
 
+// unasked is what it runs of a project.
+func unasked() (list []settings.Unasked) {
+	for _, path := range []string{"opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"} {
+		list = append(list, settings.Unasked{Path: path, Format: "jsonc", Keys: []string{"mcp", "plugin", "provider", "formatter", "lsp"}, Up: true})
+	}
+	for _, folder := range []string{"plugin", "plugins", "tool", "tools"} {
+		list = append(list, settings.Unasked{Path: ".opencode/" + folder + "/*.[jt]s", Up: true})
+	}
+	return list
+}
+
 // configSchema describes opencode.json.
 func configSchema() settings.Schema {
 	decision := []string{"ask", "allow", "deny"}

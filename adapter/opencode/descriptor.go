@@ -58,7 +58,7 @@ var (
 
 func row() acpagent.Agent {
 	return acpagent.Agent{
-		About: adapter.Descriptor{Name: name, DisplayName: "OpenCode", Command: "opencode", TestedVersions: []string{version}, Config: configSchema(),
+		About: adapter.Descriptor{Name: name, DisplayName: "OpenCode", Command: "opencode", TestedVersions: []string{version}, Config: configSchema(), Unasked: unasked(),
 			Install: []adapter.InstallMethod{
 				acpagent.NPM("opencode-ai", version, ""),
 				{Platform: "darwin", Type: "brew", Package: "opencode", Command: "brew install opencode"},

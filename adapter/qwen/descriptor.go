@@ -8,6 +8,7 @@ import (
 	"github.com/drawbar/drawbar/adapter/kit/cliagent"
 	"github.com/drawbar/drawbar/adapter/kit/declared"
 	"github.com/drawbar/drawbar/adapter/kit/sessionfile"
+	"github.com/drawbar/drawbar/settings"
 )
 
 const (
@@ -41,6 +42,10 @@ func Descriptor() adapter.Descriptor {
 		Models:         models(),
 		ModelFlag:      modelFlag,
 		Config:         configSchema(),
+		Unasked: []settings.Unasked{
+			{Path: ".qwen/settings.json", Format: "jsonc", Keys: []string{"hooks", "mcpServers", "modelProviders", "env", "security.auth", "proxy", "tools.discoveryCommand", "tools.callCommand"}},
+			declared.UnaskedVariables(".qwen/.env"), declared.UnaskedVariables(".env"),
+		},
 		Install: []adapter.InstallMethod{
 			{Platform: "all", Type: "npm", Package: "@qwen-code/qwen-code", Command: install, PrerequisiteCheck: "npm --version",
 				Requires: []adapter.Requirement{{Command: "node", MinVersion: neededNode + ".0.0"}},

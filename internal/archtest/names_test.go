@@ -17,6 +17,7 @@ var mayName = map[string]string{
 	"adapter/adaptertest/play.go":              "names of agents that are not asked for",
 	"internal/cli/demo/":                       "the agent of the demonstration speaks as a real one does",
 	"adapter/kit/vendormodel/":                 "names of vendors' models, which agents are named after",
+	"adapter/kit/declared/unasked.go":          "what several programs read of one agent's files",
 	"adapter/kit/declared/providers.go":        "the keys of model APIs",
 	"internal/governed/governance/charter/":    "providers of models, as the protocol names them",
 	"internal/governed/chatapi/":               "providers of models, as the protocol names them",

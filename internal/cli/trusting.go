@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"path/filepath"
+	"slices"
 
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/govern/protocol"
@@ -10,6 +11,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/customagent"
 	"github.com/drawbar/drawbar/internal/settings/trust"
+	"github.com/drawbar/drawbar/internal/settings/unasked"
 	"github.com/spf13/cobra"
 )
 
@@ -78,6 +80,38 @@ func (a *App) TrustAgent(ctx context.Context, name string, yes bool) error {
 		return a.Trust(ctx, root, items, yes)
 	}
 	return nil
+}
+
+// TrustFiles is Trust for what an agent runs of the project that it works in without asking.
+func (a *App) TrustFiles(ctx context.Context, agent, dir string, yes bool) error {
+	root, items := unasked.Items(unasked.Of(agent), dir)
+	return a.Trust(ctx, root, items, yes)
+}
+
+// TrustWritten trusts what a change by a user's command added to the files of a project that an agent runs something of, at once. It does
+// not extend trust to what was there and not trusted. A change within a turn is not the user's.
+func (a *App) TrustWritten(ctx context.Context, agent, dir string, change func() error) error {
+	root, before := unasked.Items(unasked.Of(agent), dir)
+	store, err := a.TrustStore()
+	if err != nil {
+		return err
+	}
+	pending, err := store.Pending(root, before)
+	if err != nil {
+		return err
+	}
+	if err := change(); err != nil || a.Getenv(protocol.TurnVariable) != "" {
+		return err
+	}
+	_, items := unasked.Items(unasked.Of(agent), dir)
+	items = slices.DeleteFunc(items, func(i trust.Item) bool {
+		return slices.ContainsFunc(pending, func(c trust.Change) bool { return c.File == i.File && c.Place == i.Place }) ||
+			slices.ContainsFunc(before, func(o trust.Item) bool { return trust.Same(i, o) })
+	})
+	if len(items) == 0 {
+		return nil
+	}
+	return store.Trust(ctx, root, items, false)
 }
 
 // ShowTrust prints untrusted items: new ones in full, changed ones as a difference.

@@ -215,7 +215,11 @@ func (c *command) set(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	done, err := config.SetField(cmd.Context(), args[0], args[1], v, c.place())
+	var done []string
+	err = c.app.TrustWritten(cmd.Context(), args[0], c.cwd, func() (err error) {
+		done, err = config.SetField(cmd.Context(), args[0], args[1], v, c.place())
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -270,7 +274,11 @@ func (c *command) unset(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	done, err := config.Unset(cmd.Context(), args[0], args[1], c.place())
+	var done []string
+	err = c.app.TrustWritten(cmd.Context(), args[0], c.cwd, func() (err error) {
+		done, err = config.Unset(cmd.Context(), args[0], args[1], c.place())
+		return err
+	})
 	if err != nil {
 		return err
 	}

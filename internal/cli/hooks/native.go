@@ -273,7 +273,16 @@ type installation struct {
 }
 
 func (c *command) install(ctx context.Context, entry catalog.Entry, place settings.HookPlace, e settings.Hook, trust bool, r *registered) error {
-	changed, index, err := hook.Install(ctx, place, hook.Mark(entry.Descriptor.Name, e.Name))
+	cwd, err := c.app.ProjectDir()
+	if err != nil {
+		return err
+	}
+	var changed bool
+	var index int
+	err = c.app.TrustWritten(ctx, entry.Descriptor.Name, cwd, func() (err error) {
+		changed, index, err = hook.Install(ctx, place, hook.Mark(entry.Descriptor.Name, e.Name))
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -316,7 +325,15 @@ func (c *command) uninstallCommand() *cobra.Command {
 			if _, err := os.Stat(place.File); errors.Is(err, fs.ErrNotExist) {
 				return execution.Errorf(execution.CodeConfig, "%s is not installed with %s: %s not found", e.Name, entry.Descriptor.Name, place.File)
 			}
-			changed, err := hook.Uninstall(cmd.Context(), place, hook.Mark(entry.Descriptor.Name, e.Name))
+			cwd, err := c.app.ProjectDir()
+			if err != nil {
+				return err
+			}
+			var changed bool
+			err = c.app.TrustWritten(cmd.Context(), entry.Descriptor.Name, cwd, func() (err error) {
+				changed, err = hook.Uninstall(cmd.Context(), place, hook.Mark(entry.Descriptor.Name, e.Name))
+				return err
+			})
 			if err != nil {
 				return err
 			}

@@ -152,15 +152,21 @@ func (c *command) add(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	answer := changed{Agent: args[0], Files: []string{}}
-	for _, m := range servers {
-		files, err := config.AddMCPServer(cmd.Context(), args[0], m, at)
-		if err != nil {
-			if len(answer.Servers) > 0 {
-				c.app.Warnf("added before that: %s", strings.Join(answer.Servers, ", "))
+	err = c.app.TrustWritten(cmd.Context(), args[0], at.Project, func() error {
+		for _, m := range servers {
+			files, err := config.AddMCPServer(cmd.Context(), args[0], m, at)
+			if err != nil {
+				if len(answer.Servers) > 0 {
+					c.app.Warnf("added before that: %s", strings.Join(answer.Servers, ", "))
+				}
+				return err
 			}
-			return err
+			answer.Servers, answer.Files = append(answer.Servers, m.Name), append(answer.Files, files...)
 		}
-		answer.Servers, answer.Files = append(answer.Servers, m.Name), append(answer.Files, files...)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if err := c.answer("added", answer); err != nil {
 		return err
@@ -241,7 +247,11 @@ func (c *command) remove(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	files, err := config.RemoveMCPServer(cmd.Context(), args[0], args[1], at)
+	var files []string
+	err = c.app.TrustWritten(cmd.Context(), args[0], at.Project, func() (err error) {
+		files, err = config.RemoveMCPServer(cmd.Context(), args[0], args[1], at)
+		return err
+	})
 	if err != nil {
 		return err
 	}

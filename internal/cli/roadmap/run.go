@@ -197,6 +197,9 @@ func (x *runner) prepare(ctx context.Context, r *plan.Roadmap, ids []string) err
 					return execution.Errorf(execution.CodeUnknownAgent, "task %s: there is no script %s/%s.sh and no agent %s", id, plan.AdaptersDir, name, name).
 						WithHint("drawbar agents list --all")
 				}
+				if err := x.app.TrustFiles(ctx, name, x.root, x.o.trust); err != nil {
+					return err
+				}
 				continue
 			}
 			if err := x.app.Trust(ctx, x.root, plan.Items(x.root), x.o.trust); err != nil {

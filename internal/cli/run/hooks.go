@@ -27,6 +27,9 @@ func addHooks(ctx context.Context, app *cli.App, entry catalog.Entry, cwd string
 			return nil, execution.Errorf(execution.CodeValidation, "cannot read the current directory: %w", err)
 		}
 	}
+	if err := app.TrustFiles(ctx, entry.Descriptor.Name, cwd, yes); err != nil {
+		return nil, err
+	}
 	dirs, err := app.Dirs(cwd)
 	if err != nil {
 		return nil, err

@@ -124,6 +124,12 @@ func (o *options) race(cmd *cobra.Command, app *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
+	for _, e := range entries {
+		name, _, _ := strings.Cut(e.Agent, "/")
+		if err := app.TrustFiles(cmd.Context(), name, dir, o.trust); err != nil {
+			return err
+		}
+	}
 	worktrees, err := app.NewWorktrees(cmd.Context(), dir, o.trust)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/customagent"
 	"github.com/drawbar/drawbar/internal/settings/hook"
 	"github.com/drawbar/drawbar/internal/settings/trust"
+	"github.com/drawbar/drawbar/internal/settings/unasked"
 	"github.com/drawbar/drawbar/settings"
 )
 
@@ -30,7 +31,8 @@ func New(app *cli.App) *cobra.Command {
 		Long: `Show what the project in DIR (default: here) would run on this machine, and ask whether to trust it.
 
 A repository runs nothing until you trust it: commands of .drawbar/hooks.json; agents that .drawbar/config.json describes;
-programs, agents, hooks and gate actions of agentxchain.json. Trust applies to the content that was shown, including the files
+programs, agents, hooks and gate actions of agentxchain.json; and what agents run of it without asking, such as servers of
+.mcp.json and hooks of .claude/settings.json. Trust applies to the content that was shown, including the files
 in the project that a command names. You are asked again about anything that is added or changed later, and shown the
 difference. What you write with drawbar hooks add, drawbar agents add, drawbar govern init and drawbar govern config set is
 trusted immediately.
@@ -98,6 +100,9 @@ func find(app *cli.App, dir string) ([]place, error) {
 		return nil, err
 	}
 	places := []place{{dirs.Root, slices.Concat(files.Items(hooks), customagent.AllItems(cfg), cli.WorktreeItems(cfg))}}
+	if at, items := unasked.Items(unasked.OfAll(), dir); len(items) > 0 {
+		places = with(places, at, items)
+	}
 	if root, err := plan.Root(dir); err == nil {
 		if items := plan.Items(root); len(items) > 0 {
 			places = with(places, root, items)

@@ -101,15 +101,25 @@ func Open(root string, o Options) (*Local, error) {
 	return &Local{root: abs, o: o, name: name}, nil
 }
 
-// trusted refuses items that the user has not trusted.
-func (e *Local) trusted(items []trust.Item) error {
+// trustedProject refuses a project of which the user has not trusted everything that would run.
+func (e *Local) trustedProject(p *project.Project) error {
+	if err := e.trusted(p.Items()); err != nil {
+		return err
+	}
+	return e.trustedIn(p.AgentItems())
+}
+
+// trusted refuses items of the project that the user has not trusted.
+func (e *Local) trusted(items []trust.Item) error { return e.trustedIn(e.root, items) }
+
+func (e *Local) trustedIn(root string, items []trust.Item) error {
 	if len(items) == 0 {
 		return nil
 	}
 	if e.o.Trust != nil {
-		return e.o.Trust(e.root, items)
+		return e.o.Trust(root, items)
 	}
-	return trust.Refuse(e.root, items)
+	return trust.Refuse(root, items)
 }
 
 // mayStart refuses a project that is not entirely trusted, before the record is touched. Trust is checked again when a
@@ -119,7 +129,7 @@ func (e *Local) mayStart() error {
 	if err != nil {
 		return err
 	}
-	return e.trusted(p.Items())
+	return e.trustedProject(p)
 }
 
 // now is the current time, but never before the last time in the record: a clock that was set back must not reorder

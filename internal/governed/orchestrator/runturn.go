@@ -82,11 +82,16 @@ func (e *Local) ready(ctx context.Context, j *job) (govern.Report, error) {
 // the project, which the user has trusted.
 func (e *Local) mayRun(j *job) error {
 	items := j.project.ItemsOf("runtimes", j.dispatch.RuntimeID)
-	if err := e.trusted(items); err != nil || j.dispatch.WorkDir == e.root {
+	if err := e.trusted(items); err != nil {
 		return err
 	}
 	there := *j.project
 	there.Root = j.dispatch.WorkDir
+	root, _ := j.project.AgentItems()
+	_, found := there.AgentItems()
+	if err := e.trustedIn(root, found); err != nil || there.Root == e.root {
+		return err
+	}
 	for i, item := range there.ItemsOf("runtimes", j.dispatch.RuntimeID) {
 		for _, f := range item.Files {
 			if f.Problem != "" || !slices.Contains(items[i].Files, f) {

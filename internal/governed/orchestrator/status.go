@@ -65,7 +65,7 @@ func (e *Local) Status(_ context.Context) (govern.Status, error) {
 		s.NextRole, s.NextWhy = governance.NextRole(run)
 	}
 	s.Next = next(run, s.Turns)
-	if err := e.trusted(p.Items()); err != nil {
+	if err := e.trustedProject(p); err != nil {
 		s.NotTrusted = err.Error()
 	}
 	return s, nil

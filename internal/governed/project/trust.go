@@ -13,10 +13,10 @@ import (
 
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
 	"github.com/drawbar/drawbar/govern/protocol"
-	"github.com/drawbar/drawbar/internal/base/secret"
 	"github.com/drawbar/drawbar/internal/governed/governance"
 	"github.com/drawbar/drawbar/internal/governed/workspace"
 	"github.com/drawbar/drawbar/internal/settings/trust"
+	"github.com/drawbar/drawbar/internal/settings/unasked"
 )
 
 // Items are the programs that agentxchain.json would run on this machine: programs, agents and adapters of runtimes, hooks, gate
@@ -52,6 +52,25 @@ func (p *Project) Items() []trust.Item {
 		}
 	}
 	return items
+}
+
+// AgentItems are what the agents of the runtimes run of the project without asking, beside agentxchain.json, and the directory that
+// trust in it belongs to.
+func (p *Project) AgentItems() (root string, items []trust.Item) {
+	for _, rt := range p.Config.Runtimes.All() {
+		agent := rt.Agent
+		if agent == "" && len(rt.Command.List) > 0 {
+			agent = rt.Command.List[0]
+		}
+		var some []trust.Item
+		root, some = unasked.Items(unasked.Of(agent), filepath.Join(p.Root, filepath.FromSlash(rt.CWD)))
+		for _, i := range some {
+			if !slices.ContainsFunc(items, func(o trust.Item) bool { return trust.Same(i, o) }) {
+				items = append(items, i)
+			}
+		}
+	}
+	return root, items
 }
 
 // HookItems are the hooks of a configuration file at root.
@@ -164,17 +183,14 @@ func describe(v any, kind string, command []string, other string) string {
 	return text
 }
 
-// masked replaces the secrets in headers by digests: what is shown and kept must change with them, and not contain them.
+// masked replaces the secrets in headers by digests.
 func masked(headers json.RawMessage) json.RawMessage {
 	var all protocol.Ordered[string]
 	if json.Unmarshal(headers, &all) != nil {
 		return headers
 	}
 	for name, value := range all.All() {
-		if secret.Name(name) && !strings.Contains(value, "${") {
-			sum := sha256.Sum256([]byte(value))
-			all.Set(name, "sha256:"+hex.EncodeToString(sum[:8]))
-		}
+		all.Set(name, trust.MaskedText(name, value))
 	}
 	b, err := protocol.Marshal(all)
 	if err != nil {

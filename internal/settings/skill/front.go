@@ -44,7 +44,7 @@ func ParseMarkdown(file string, data []byte) (Front, error) {
 	if len(data) > maxText {
 		return fault("it has %d bytes, the limit is %d", len(data), maxText)
 	}
-	head, body, ok := split(data)
+	head, body, ok := Split(data)
 	if !ok {
 		return fault("it has no front matter")
 	}
@@ -100,8 +100,8 @@ func contain(parse func() error) (err error) {
 	return parse()
 }
 
-// split separates the front matter from a file.
-func split(data []byte) (head, body []byte, ok bool) {
+// Split separates the front matter from a file.
+func Split(data []byte) (head, body []byte, ok bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	line, rest, ok := cutLine(data)
 	if !ok || string(line) != "---" {
@@ -127,7 +127,7 @@ var nameLine = lazy.Regexp(`(?m)^name[ \t]*:.*$`)
 
 // rename replaces the name in the front matter.
 func rename(data []byte, name string) ([]byte, error) {
-	head, _, ok := split(data)
+	head, _, ok := Split(data)
 	if !ok {
 		return nil, fmt.Errorf("it has no front matter")
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/drawbar/drawbar/internal/base/repofile"
+	"github.com/drawbar/drawbar/internal/base/secret"
 )
 
 // Item is one thing of a project that would run.
@@ -56,6 +57,44 @@ func New(root, dir, file, place, runs string, words ...string) Item {
 		i.Files = append(i.Files, f)
 	}
 	return i
+}
+
+// Whole returns an item that is a file, whatever is in it: data.
+func Whole(file, place, runs string, data []byte) Item {
+	sum := sha256.Sum256(data)
+	return Item{File: file, Place: place, Runs: runs, Files: []File{{Path: file, SHA256: hex.EncodeToString(sum[:])}}}
+}
+
+// Masked returns a value of JSON with digests in place of the secrets in it: what is shown and kept must change with them, and not
+// contain them.
+func Masked(v any) any {
+	switch v := v.(type) {
+	case []any:
+		list := make([]any, len(v))
+		for i, e := range v {
+			list[i] = Masked(e)
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for name, e := range v {
+			if text, ok := e.(string); ok {
+				e = MaskedText(name, text)
+			}
+			m[name] = Masked(e)
+		}
+		return m
+	}
+	return v
+}
+
+// MaskedText returns the value of a name as Masked has it.
+func MaskedText(name, value string) string {
+	if !secret.Name(name) || strings.Contains(value, "${") {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	return "sha256:" + hex.EncodeToString(sum[:8])
 }
 
 // parts returns the parts of a shell command line that may name a file. That includes more than the shell's

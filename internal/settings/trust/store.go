@@ -3,6 +3,8 @@ package trust
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -209,7 +211,7 @@ func (s Store) keep(root string, i Item) {
 		return
 	}
 	for _, f := range i.Files {
-		data, err := repofile.Read(root, f.Path, maxCopy)
+		data, err := current(root, f)
 		if err != nil || os.MkdirAll(s.Copies, 0o700) != nil {
 			continue
 		}
@@ -242,7 +244,7 @@ func (s Store) Lines(root string, c Change) []string {
 			lines = append(lines, "+with the file "+f.Path)
 		case old != f.SHA256:
 			lines = append(lines, "the file "+f.Path+" changed")
-			lines = append(lines, s.fileDiff(root, f.Path, old)...)
+			lines = append(lines, s.fileDiff(root, f, old)...)
 		}
 	}
 	for _, f := range c.Was.Files {
@@ -256,16 +258,25 @@ func (s Store) Lines(root string, c Change) []string {
 	return lines
 }
 
-func (s Store) fileDiff(root, path, old string) []string {
+// current returns the content of a file that its digest is of. It may have changed since, or be that of another work tree.
+func current(root string, f File) ([]byte, error) {
+	data, err := repofile.Read(root, f.Path, maxCopy)
+	if sum := sha256.Sum256(data); err == nil && hex.EncodeToString(sum[:]) != f.SHA256 {
+		err = fs.ErrNotExist
+	}
+	return data, err
+}
+
+func (s Store) fileDiff(root string, f File, old string) []string {
 	was, err := repofile.Own(filepath.Join(s.Copies, filepath.Base(old)), maxCopy)
 	if s.Copies == "" || err != nil {
 		return nil
 	}
-	now, err := repofile.Read(root, path, maxCopy)
+	now, err := current(root, f)
 	if err != nil || !utf8.Valid(was) || !utf8.Valid(now) {
 		return nil
 	}
-	return differ(path, string(was), string(now))
+	return differ(f.Path, string(was), string(now))
 }
 
 // differ returns the lines of a difference, without its header.

@@ -124,7 +124,9 @@ func examine(ctx context.Context, app *cli.App, root string) []check {
 func trusted(app *cli.App, p *project.Project) []check {
 	store, err := app.TrustStore()
 	if err == nil {
-		err = store.Check(p.Root, p.Items())
+		if err = store.Check(p.Root, p.Items()); err == nil {
+			err = store.Check(p.AgentItems())
+		}
 	}
 	switch {
 	case execution.CodeOf(err) == execution.CodeUntrusted:

@@ -70,7 +70,11 @@ func TrustAt(ctx context.Context, app *cli.App, root string, yes bool) error {
 	if err := dirs.Own(p.Root, protocol.ConfigFile); err != nil {
 		return err
 	}
-	return app.Trust(ctx, p.Root, p.Items(), yes)
+	if err := app.Trust(ctx, p.Root, p.Items(), yes); err != nil {
+		return err
+	}
+	at, items := p.AgentItems()
+	return app.Trust(ctx, at, items, yes)
 }
 
 // TrustCoordinator is Trust for the hooks of the workspace at root.
