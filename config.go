@@ -7,6 +7,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/config"
 	"github.com/drawbar/drawbar/internal/settings/customagent"
 	"github.com/drawbar/drawbar/internal/settings/trust"
+	"github.com/drawbar/drawbar/internal/settings/unasked"
 )
 
 // Configured returns the options of a client that follows Drawbar's own configuration for work in cwd (empty:
@@ -25,7 +26,8 @@ func Configured(cwd string) (Options, error) {
 	for _, b := range cfg.Budgets() {
 		o.Budgets = append(o.Budgets, Budget(b))
 	}
-	o.Declared = customagent.Load(cfg, trust.Store{File: trust.FileIn(cfg.Dirs().User)})
+	store := trust.Store{File: trust.FileIn(cfg.Dirs().User)}
+	o.Declared, o.Allow = customagent.Load(cfg, store), unasked.Check(store)
 	return o, nil
 }
 

@@ -49,8 +49,6 @@ import (
 	"github.com/drawbar/drawbar/internal/runrecording"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/settings/config"
-	"github.com/drawbar/drawbar/internal/settings/trust"
-	"github.com/drawbar/drawbar/internal/settings/unasked"
 	"github.com/drawbar/drawbar/transport/process"
 	"github.com/drawbar/drawbar/transport/remote"
 )
@@ -61,6 +59,10 @@ type Options struct {
 	Agents []adapter.Descriptor
 	// Declared are the agents of a configuration, in addition to Agents. Configured sets it.
 	Declared catalog.Declared
+	// Allow is asked before each run with its agent and those that take over if it fails, and the directory that they work in. An error
+	// refuses the run. Nil allows all. Configured sets it to refuse a project of which these agents would run something that the user has not
+	// trusted with "drawbar trust" (PROJECT_NOT_TRUSTED).
+	Allow func(agents []adapter.Descriptor, dir string) error
 	// Host is the machine that detection inspects; nil is this machine.
 	Host *adapter.Host
 	// DefaultAgent runs requests that do not name an agent.
@@ -201,14 +203,14 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if err != nil {
 		return nil, err
 	}
-	backend, asked := c.backend(entry), slices.Clone(entry.Descriptor.Unasked)
+	backend, agents := c.backend(entry), []adapter.Descriptor{entry.Descriptor}
 	for _, name := range opts.Fallback {
 		e, err := c.registry.Get(name)
 		if err != nil {
 			return nil, err
 		}
 		opts.Options.Fallback = append(opts.Options.Fallback, c.backend(e))
-		asked = append(asked, e.Descriptor.Unasked...)
+		agents = append(agents, e.Descriptor)
 	}
 	if req.Run.RunID == "" {
 		req.Run.RunID = agent.NewRunID()
@@ -226,9 +228,8 @@ func (c *Client) Run(ctx context.Context, req execution.Request, opts RunOptions
 	if c.opts.Replay != "" {
 		return c.replay(ctx, req, entry, backend, opts)
 	}
-	if cfg := c.opts.configured; cfg != nil {
-		root, items := unasked.Items(asked, req.Run.Cwd)
-		if err := (trust.Store{File: trust.FileIn(cfg.Dirs().User)}).Check(root, items); err != nil {
+	if c.opts.Allow != nil {
+		if err := c.opts.Allow(agents, req.Run.Cwd); err != nil {
 			return nil, err
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/drawbar/drawbar"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/runstore"
+	"github.com/drawbar/drawbar/internal/settings/unasked"
 )
 
 // App gives a command its streams, the global flags, the client and the record of runs. Client and record are opened on first
@@ -69,6 +70,12 @@ func (a *App) Client() (*drawbar.Client, error) {
 			make = drawbar.New
 		}
 		o := drawbar.Options{Logger: a.Logger(), Control: true, Record: a.Record, Replay: a.Replay}
+		store, err := a.TrustStore()
+		if err != nil {
+			a.err = err
+			return
+		}
+		o.Allow = unasked.Check(store)
 		// Commands that need the configuration report its errors; the others work without it.
 		cfg, err := a.Config(a.Dir())
 		if err != nil {

@@ -152,6 +152,17 @@ func read(f settings.Unasked, top, dir, name string) (items []trust.Item) {
 // whole is the place of what is a whole file.
 const whole = "the whole file"
 
+// Check returns a function that refuses agents that would run something in a directory that the store has no trust in.
+func Check(store trust.Store) func(agents []adapter.Descriptor, dir string) error {
+	return func(agents []adapter.Descriptor, dir string) error {
+		var files []settings.Unasked
+		for _, d := range agents {
+			files = append(files, d.Unasked...)
+		}
+		return store.Check(Items(files, dir))
+	}
+}
+
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
