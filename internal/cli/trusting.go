@@ -85,7 +85,7 @@ func (a *App) TrustAgent(ctx context.Context, name string, yes bool) error {
 // TrustFiles is Trust for what an agent runs of the project that it works in without asking.
 func (a *App) TrustFiles(ctx context.Context, agent, dir string, yes bool) error {
 	root, items := unasked.Items(unasked.Of(agent), dir)
-	return a.Trust(ctx, root, items, yes)
+	return unasked.Hinted(a.Trust(ctx, root, items, yes), dir)
 }
 
 // TrustWritten trusts what a change by a user's command added to the files of a project that an agent runs something of, at once. It does

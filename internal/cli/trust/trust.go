@@ -190,6 +190,9 @@ func show(app *cli.App, places []place) error {
 		w := app.Table("STATE", "FILE", "PLACE", "RUNS")
 		for _, r := range list {
 			runs, _, _ := strings.Cut(r.Runs, "\n")
+			if runs == "{" || runs == "[" { // of an agent's settings
+				runs = strings.Join(strings.Fields(r.Runs), " ")
+			}
 			w.Row(r.State, r.File, r.Place, runs)
 		}
 		w.Flush()
@@ -218,7 +221,7 @@ func ask(ctx context.Context, app *cli.App, dir string, places []place, yes bool
 		}
 		if err := app.Trust(ctx, p.Root, p.Items, yes); err != nil {
 			if e, ok := errors.AsType[*execution.Error](err); ok && !yes && !terminal {
-				return e.WithHint("drawbar trust --yes %s", p.Root)
+				return e.WithHint("drawbar trust --yes %s", dir)
 			}
 			return err
 		}

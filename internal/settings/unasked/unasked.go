@@ -15,6 +15,7 @@ import (
 
 	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/adapter/kit/configfile"
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/settings/skill"
 	"github.com/drawbar/drawbar/internal/settings/trust"
@@ -159,8 +160,18 @@ func Check(store trust.Store) func(agents []adapter.Descriptor, dir string) erro
 		for _, d := range agents {
 			files = append(files, d.Unasked...)
 		}
-		return store.Check(Items(files, dir))
+		return Hinted(store.Check(Items(files, dir)), dir)
 	}
+}
+
+// Hinted returns a refusal of what would run in dir with what to type, which is not to trust the repository if dir is in a linked work tree
+// that differs.
+func Hinted(err error, dir string) error {
+	e, ok := errors.AsType[*execution.Error](err)
+	if !ok || e.Code != execution.CodeUntrusted || repofile.MainTree(real(dir)) == "" {
+		return err
+	}
+	return e.WithHint("drawbar trust %s shows it and asks; if the run made this worktree, commit the change that you have trusted", dir)
 }
 
 func isDir(path string) bool {

@@ -1,6 +1,7 @@
 package unasked_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbar/drawbar/adapter"
+	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/settings/trust"
 	"github.com/drawbar/drawbar/internal/settings/unasked"
 	"github.com/drawbar/drawbar/settings"
@@ -136,6 +139,23 @@ func TestDirectories(t *testing.T) {
 	check(repo, repo, ".a/settings.jsonc hooks", "mcp.json servers")
 	check(filepath.Join(repo, "sub", "deep"), repo, "mcp.json servers")
 	check(filepath.Join(outer, "tree"), repo, ".a/settings.jsonc hooks", "mcp.json servers")
+	store := trust.Store{File: filepath.Join(outer, "trust.json")}
+	root, items := unasked.Items(files, repo)
+	if err := store.Trust(t.Context(), root, items, false); err != nil {
+		t.Fatal(err)
+	}
+	allow := unasked.Check(store)
+	agents := []adapter.Descriptor{{}, {Unasked: files}}
+	for _, dir := range []string{repo, filepath.Join(outer, "tree"), filepath.Join(repo, "sub")} {
+		if err := allow(agents, dir); err != nil {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	put(t, filepath.Join(outer, "tree"), map[string]string{"mcp.json": `{"servers":["y"]}`})
+	err := allow(agents, filepath.Join(outer, "tree"))
+	if e, ok := errors.AsType[*execution.Error](err); !ok || e.Code != execution.CodeUntrusted || !strings.Contains(e.Hint, "drawbar trust "+filepath.Join(outer, "tree")) {
+		t.Errorf("another content in the worktree: %v", err)
+	}
 	check(home, home)
 	check(filepath.Join(home, "sub"), filepath.Join(home, "sub"))
 }
