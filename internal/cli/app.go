@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/drawbar/drawbar"
+	"github.com/drawbar/drawbar/adapter"
 	"github.com/drawbar/drawbar/execution"
 	"github.com/drawbar/drawbar/internal/runstore"
 	"github.com/drawbar/drawbar/internal/settings/unasked"
@@ -70,12 +71,13 @@ func (a *App) Client() (*drawbar.Client, error) {
 			make = drawbar.New
 		}
 		o := drawbar.Options{Logger: a.Logger(), Control: true, Record: a.Record, Replay: a.Replay}
-		store, err := a.TrustStore()
-		if err != nil {
-			a.err = err
-			return
+		o.Allow = func(agents []adapter.Descriptor, dir string) error {
+			store, err := a.TrustStore()
+			if err != nil {
+				return err
+			}
+			return unasked.Check(store)(agents, dir)
 		}
-		o.Allow = unasked.Check(store)
 		// Commands that need the configuration report its errors; the others work without it.
 		cfg, err := a.Config(a.Dir())
 		if err != nil {
