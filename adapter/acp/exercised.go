@@ -59,7 +59,7 @@ func codexBridge() acpagent.Agent {
 			Keys: []string{"CODEX_HOME"}, Unasked: []settings.Unasked{{Path: ".codex/config.toml", Format: "toml", Keys: []string{"mcp_servers", "hooks", "notify"}}}},
 		Login: acpagent.Login{Provider: "OpenAI", Command: "codex login", Files: []string{".codex/auth.json"}, Variables: []adapter.AuthVariable{
 			key("OPENAI_API_KEY", "API key of OpenAI"), key("CODEX_API_KEY", "API key of OpenAI, for Codex alone")}},
-		Notes: []string{"the agent codex has more: its adapter drives Codex itself", "it trusts the directory of a run: servers and hooks of the project's settings run", "it asks before it leaves the workspace or uses the network; approval mode yolo gives it full access, and deny none to write",
+		Notes: []string{"the agent codex has more: its adapter drives Codex itself", "it trusts the directory of a run: servers and hooks of the project's settings run once you trust them in Drawbar", "it asks before it leaves the workspace or uses the network; approval mode yolo gives it full access, and deny none to write",
 			"a denied permission ends the turn, and with it a run with one prompt: it offers no other way to deny"},
 		Limits: func(c *execution.Capabilities) { c.Agent.DenialEndsTurn = true },
 		Quirks: func(s *acpagent.Spec) {

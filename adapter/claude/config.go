@@ -13,7 +13,7 @@ func configSchema() settings.Schema {
 		{Scope: settings.Project, Path: ".claude/settings.json", Format: "json"},
 		{Scope: settings.Local, Path: ".claude/settings.local.json", Format: "json"},
 		{ID: servers, Scope: settings.Global, Path: "~/.claude.json", Moved: "$CLAUDE_CONFIG_DIR/.claude.json", Format: "json"},
-		{ID: servers, Scope: settings.Project, Path: ".mcp.json", Format: "json", Note: "in its own terminal program claude asks each user before it uses servers of .mcp.json; a run uses them without asking"},
+		{ID: servers, Scope: settings.Project, Path: ".mcp.json", Format: "json", Note: "in its own terminal program claude asks each user before it uses servers of .mcp.json, and so does a run, once for all: drawbar trust"},
 		{ID: servers, Scope: settings.Local, Path: "~/.claude.json", Moved: "$CLAUDE_CONFIG_DIR/.claude.json", Format: "json",
 			Prefix: []string{"projects", "{project}"}, AtRoot: true},
 	}, &settings.MCPShape{Kinds: []settings.MCPKind{

@@ -105,7 +105,6 @@ func spawn(*cliagent.Launch) (cliagent.Invocation, error) {
 // failedCall returns the error in the output of a call that Cline reports as completed.
 func failedCall(c *acpagent.ToolCall) string { return c.OutputField("error").Str() }
 
-// configSchema describes the file of MCP servers: Cline asks for everything else in its own terminal.
 // unasked is what it runs of a project.
 func unasked() []settings.Unasked {
 	list := declared.UnaskedByBun()
@@ -115,6 +114,7 @@ func unasked() []settings.Unasked {
 	return list
 }
 
+// configSchema describes the file of MCP servers: Cline asks for everything else in its own terminal.
 func configSchema() settings.Schema {
 	return settings.NewSchema(name, version, []settings.File{
 		{Scope: settings.Global, Path: "~/.cline/data/settings/cline_mcp_settings.json", Moved: "$CLINE_DATA_DIR/settings/cline_mcp_settings.json", Format: "json"},

@@ -6,7 +6,6 @@ import (
 	"github.com/drawbar/drawbar/settings"
 )
 
-// configSchema describes config.yml and mcp.json.
 // unasked is what it runs of a project.
 func unasked() []settings.Unasked {
 	list := declared.UnaskedByBun()
@@ -16,6 +15,7 @@ func unasked() []settings.Unasked {
 	return list
 }
 
+// configSchema describes config.yml and mcp.json.
 func configSchema() settings.Schema {
 	const servers = "mcp"
 	return settings.NewSchema(name, version, []settings.File{

@@ -12,6 +12,7 @@ import (
 	"github.com/drawbar/drawbar/internal/settings/customagent"
 	"github.com/drawbar/drawbar/internal/settings/trust"
 	"github.com/drawbar/drawbar/internal/settings/unasked"
+	"github.com/drawbar/drawbar/settings"
 	"github.com/spf13/cobra"
 )
 
@@ -82,9 +83,13 @@ func (a *App) TrustAgent(ctx context.Context, name string, yes bool) error {
 	return nil
 }
 
-// TrustFiles is Trust for what an agent runs of the project that it works in without asking.
-func (a *App) TrustFiles(ctx context.Context, agent, dir string, yes bool) error {
-	root, items := unasked.Items(unasked.Of(agent), dir)
+// TrustFiles is Trust for what agents, by their names or programs, run of the project that they work in without asking.
+func (a *App) TrustFiles(ctx context.Context, dir string, yes bool, agents ...string) error {
+	var files []settings.Unasked
+	for _, name := range agents {
+		files = append(files, unasked.Of(name)...)
+	}
+	root, items := unasked.Items(files, dir)
 	return unasked.Hinted(a.Trust(ctx, root, items, yes), dir)
 }
 

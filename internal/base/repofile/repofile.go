@@ -182,6 +182,17 @@ func Named(root, dir, word string) string {
 	return filepath.ToSlash(rel)
 }
 
+// Real returns a path that is absolute, and without links if it exists.
+func Real(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		path = p
+	}
+	return path
+}
+
 // Above returns the nearest folder, from dir upwards, that has something of that name: absolute, and empty if there is none.
 func Above(dir, name string) (string, error) {
 	at, err := filepath.Abs(dir)

@@ -273,13 +273,9 @@ type installation struct {
 }
 
 func (c *command) install(ctx context.Context, entry catalog.Entry, place settings.HookPlace, e settings.Hook, trust bool, r *registered) error {
-	cwd, err := c.app.ProjectDir()
-	if err != nil {
-		return err
-	}
 	var changed bool
 	var index int
-	err = c.app.TrustWritten(ctx, entry.Descriptor.Name, cwd, func() (err error) {
+	err := c.written(ctx, entry, func() (err error) {
 		changed, index, err = hook.Install(ctx, place, hook.Mark(entry.Descriptor.Name, e.Name))
 		return err
 	})
@@ -315,6 +311,15 @@ func (c *command) install(ctx context.Context, entry catalog.Entry, place settin
 	})
 }
 
+// written is cli.App.TrustWritten in the project's directory.
+func (c *command) written(ctx context.Context, entry catalog.Entry, change func() error) error {
+	dir, err := c.app.ProjectDir()
+	if err != nil {
+		return err
+	}
+	return c.app.TrustWritten(ctx, entry.Descriptor.Name, dir, change)
+}
+
 func (c *command) uninstallCommand() *cobra.Command {
 	return &cobra.Command{Use: "uninstall AGENT EVENT", Short: "Stop an agent from calling Drawbar at an event", Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -325,12 +330,8 @@ func (c *command) uninstallCommand() *cobra.Command {
 			if _, err := os.Stat(place.File); errors.Is(err, fs.ErrNotExist) {
 				return execution.Errorf(execution.CodeConfig, "%s is not installed with %s: %s not found", e.Name, entry.Descriptor.Name, place.File)
 			}
-			cwd, err := c.app.ProjectDir()
-			if err != nil {
-				return err
-			}
 			var changed bool
-			err = c.app.TrustWritten(cmd.Context(), entry.Descriptor.Name, cwd, func() (err error) {
+			err = c.written(cmd.Context(), entry, func() (err error) {
 				changed, err = hook.Uninstall(cmd.Context(), place, hook.Mark(entry.Descriptor.Name, e.Name))
 				return err
 			})

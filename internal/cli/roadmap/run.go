@@ -197,7 +197,7 @@ func (x *runner) prepare(ctx context.Context, r *plan.Roadmap, ids []string) err
 					return execution.Errorf(execution.CodeUnknownAgent, "task %s: there is no script %s/%s.sh and no agent %s", id, plan.AdaptersDir, name, name).
 						WithHint("drawbar agents list --all")
 				}
-				if err := x.app.TrustFiles(ctx, name, x.root, x.o.trust); err != nil {
+				if err := x.app.TrustFiles(ctx, x.root, x.o.trust, name); err != nil {
 					return err
 				}
 				continue

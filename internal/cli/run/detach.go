@@ -134,7 +134,7 @@ func background(ctx context.Context, app *cli.App, client *drawbar.Client, o ord
 	}
 	req.Run.Interactive = entry.Capabilities().Agent.InteractiveMode && !req.Run.NonInteractive
 	opts := drawbar.RunOptions{Fallback: o.Fallback, Detached: true}
-	wait, err := addHooks(ctx, app, entry, req.Run.Cwd, o.Hooks, o.HookTimeout, false, &opts)
+	wait, err := addHooks(ctx, app, entry, req.Run, o.Hooks, o.HookTimeout, false, &opts)
 	if err != nil {
 		return err
 	}

@@ -21,13 +21,14 @@ import (
 // addHooks adds the hooks of the command line and the virtual hooks to the options of a run. Virtual hooks are called from Drawbar's
 // events and cannot block. Untrusted hooks of the project are an error unless the user trusts them now. The returned function waits
 // for virtual hooks that still run.
-func addHooks(ctx context.Context, app *cli.App, entry catalog.Entry, cwd string, lines []string, timeout time.Duration, yes bool, opts *drawbar.RunOptions) (wait func(), err error) {
+func addHooks(ctx context.Context, app *cli.App, entry catalog.Entry, run execution.RunOptions, lines []string, timeout time.Duration, yes bool, opts *drawbar.RunOptions) (wait func(), err error) {
+	cwd := run.Cwd
 	if cwd == "" {
 		if cwd, err = os.Getwd(); err != nil {
 			return nil, execution.Errorf(execution.CodeValidation, "cannot read the current directory: %w", err)
 		}
 	}
-	if err := app.TrustFiles(ctx, entry.Descriptor.Name, cwd, yes); err != nil {
+	if err := app.TrustFiles(ctx, cwd, yes, slices.Concat([]string{entry.Descriptor.Name, entry.Descriptor.Command}, run.Command[:min(1, len(run.Command))], opts.Fallback)...); err != nil {
 		return nil, err
 	}
 	dirs, err := app.Dirs(cwd)

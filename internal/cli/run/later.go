@@ -52,7 +52,7 @@ func continuing(ctx context.Context, app *cli.App, req execution.Request, from e
 	if err != nil {
 		return nil, opts, nil, err
 	}
-	wait, err := addHooks(ctx, app, entry, req.Run.Cwd, nil, agent.DefaultHookTimeout, trust, &opts)
+	wait, err := addHooks(ctx, app, entry, req.Run, nil, agent.DefaultHookTimeout, trust, &opts)
 	return client, opts, wait, err
 }
 
@@ -65,5 +65,5 @@ func Hooked(ctx context.Context, app *cli.App, client *drawbar.Client, req execu
 	if err := app.TrustAgent(ctx, entry.Descriptor.Name, trust); err != nil {
 		return nil, err
 	}
-	return addHooks(ctx, app, entry, req.Run.Cwd, nil, agent.DefaultHookTimeout, trust, opts)
+	return addHooks(ctx, app, entry, req.Run, nil, agent.DefaultHookTimeout, trust, opts)
 }

@@ -126,7 +126,7 @@ func (o *options) race(cmd *cobra.Command, app *cli.App, args []string) error {
 	}
 	for _, e := range entries {
 		name, _, _ := strings.Cut(e.Agent, "/")
-		if err := app.TrustFiles(cmd.Context(), name, dir, o.trust); err != nil {
+		if err := app.TrustFiles(cmd.Context(), dir, o.trust, name); err != nil {
 			return err
 		}
 	}
@@ -175,7 +175,7 @@ func (o *options) race(cmd *cobra.Command, app *cli.App, args []string) error {
 		}
 		for _, label := range names[i] {
 			opts := drawbar.RunOptions{}
-			wait, err := addHooks(cmd.Context(), app, entry, req.Run.Cwd, o.hooks, o.hookTimeout, o.trust, &opts)
+			wait, err := addHooks(cmd.Context(), app, entry, req.Run, o.hooks, o.hookTimeout, o.trust, &opts)
 			if err != nil {
 				return err
 			}

@@ -176,10 +176,10 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 	prompt := o.flags.Split(cmd, takesCommand, args)
 	if o.interactive && len(prompt) == 0 && o.flags.File == "" && !cmd.Flags().Changed("prompt") {
 		app.Notef("A conversation with %s: a line is a message, /help lists commands, Ctrl-C twice leaves.", entry.Descriptor.DisplayName)
+		asked, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGHUP) // before anybody can know that it is waited for
 		if cli.IsTerminal(app.In) {
 			app.Prompt()
 		}
-		asked, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGHUP)
 		line, err := app.ReadLine(asked)
 		ended := asked.Err() != nil
 		if stop(); ended {
@@ -204,7 +204,7 @@ func (o *options) run(cmd *cobra.Command, app *cli.App, args []string) error {
 		return err
 	}
 	opts := drawbar.RunOptions{Fallback: o.flags.Fallback}
-	wait, err := addHooks(cmd.Context(), app, entry, req.Run.Cwd, o.hooks, o.hookTimeout, o.trust, &opts)
+	wait, err := addHooks(cmd.Context(), app, entry, req.Run, o.hooks, o.hookTimeout, o.trust, &opts)
 	if err != nil {
 		return err
 	}

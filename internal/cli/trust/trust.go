@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drawbar/drawbar/execution"
+	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/cli"
 	"github.com/drawbar/drawbar/internal/cli/roadmap/plan"
 	"github.com/drawbar/drawbar/internal/governed/coordinator"
@@ -34,8 +35,8 @@ A repository runs nothing until you trust it: commands of .drawbar/hooks.json; a
 programs, agents, hooks and gate actions of agentxchain.json; and what agents run of it without asking, such as servers of
 .mcp.json and hooks of .claude/settings.json. Trust applies to the content that was shown, including the files
 in the project that a command names. You are asked again about anything that is added or changed later, and shown the
-difference. What you write with drawbar hooks add, drawbar agents add, drawbar govern init and drawbar govern config set is
-trusted immediately.
+difference. What you write with drawbar hooks add, drawbar agents add, drawbar govern init, drawbar govern config set,
+and in agents' files drawbar mcp add, drawbar config set and drawbar hooks install, is trusted immediately.
 
 Trust does not cover what those programs read or start themselves, nor what agents read.`,
 		Example: `  drawbar trust                # show, then ask
@@ -108,7 +109,7 @@ func find(app *cli.App, dir string) ([]place, error) {
 			places = with(places, root, items)
 		}
 	}
-	if root, err := coordinator.Find(dir); err == nil && real(root) == real(dir) {
+	if root, err := coordinator.Find(dir); err == nil && repofile.Real(root) == repofile.Real(dir) {
 		items, err := coordinator.Items(root)
 		if err != nil {
 			return nil, err
@@ -128,18 +129,11 @@ func find(app *cli.App, dir string) ([]place, error) {
 
 // with adds the items of a folder.
 func with(places []place, root string, items []trust.Item) []place {
-	if real(root) == real(places[0].Root) {
+	if repofile.Real(root) == repofile.Real(places[0].Root) {
 		places[0].Items = append(places[0].Items, items...)
 		return places
 	}
 	return append(places, place{root, items})
-}
-
-func real(path string) string {
-	if p, err := filepath.EvalSymlinks(path); err == nil {
-		return p
-	}
-	return path
 }
 
 // row is an item of the answer.

@@ -57,13 +57,13 @@ func (p *Project) Items() []trust.Item {
 // AgentItems are what the agents of the runtimes run of the project without asking, beside agentxchain.json, and the directory that
 // trust in it belongs to.
 func (p *Project) AgentItems() (root string, items []trust.Item) {
+	root, _ = unasked.Items(nil, p.Root)
 	for _, rt := range p.Config.Runtimes.All() {
 		agent := rt.Agent
-		if agent == "" && len(rt.Command.List) > 0 {
-			agent = rt.Command.List[0]
+		if words := strings.Fields(strings.Join(rt.Command.List, " ")); agent == "" && len(words) > 0 {
+			agent = words[0]
 		}
-		var some []trust.Item
-		root, some = unasked.Items(unasked.Of(agent), filepath.Join(p.Root, filepath.FromSlash(rt.CWD)))
+		_, some := unasked.Items(unasked.Of(agent), filepath.Join(p.Root, filepath.FromSlash(rt.CWD)))
 		for _, i := range some {
 			if !slices.ContainsFunc(items, func(o trust.Item) bool { return trust.Same(i, o) }) {
 				items = append(items, i)

@@ -163,7 +163,7 @@ func (d Dirs) Safe(dir string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(user.file.SafeDirectories, func(s string) bool { return s == "*" || real(s) == real(dir) }), nil
+	return slices.ContainsFunc(user.file.SafeDirectories, func(s string) bool { return s == "*" || repofile.Real(s) == repofile.Real(dir) }), nil
 }
 
 // Own refuses a project's file that belongs to another user, who could replace it at any time, unless the
@@ -181,14 +181,6 @@ func (d Dirs) Own(root, name string) error {
 			WithHint("if you trust it: drawbar config set safeDirectories '[%q]'", root)
 	}
 	return nil
-}
-
-// real returns a path with its links resolved if it exists.
-func real(path string) string {
-	if p, err := filepath.EvalSymlinks(path); err == nil {
-		return p
-	}
-	return filepath.Clean(path)
 }
 
 func isDir(path string) bool {

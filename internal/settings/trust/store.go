@@ -194,15 +194,7 @@ func convert(from, to any) error {
 }
 
 // key is the name of a project in the store: its folder with links resolved.
-func key(root string) string {
-	if abs, err := filepath.Abs(root); err == nil {
-		root = abs
-	}
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real
-	}
-	return root
-}
+func key(root string) string { return repofile.Real(root) }
 
 // keep copies the files of an item, to show later differences. Without a copy only the fact of a change is
 // shown.

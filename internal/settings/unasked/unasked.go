@@ -22,10 +22,7 @@ import (
 	"github.com/drawbar/drawbar/settings"
 )
 
-const (
-	maxFile  = 16 << 20
-	maxFiles = 1000 // that match one pattern in one directory
-)
+const maxFile = 16 << 20
 
 // Of returns the files of a built-in agent, by its name, an alias, or its program.
 func Of(agent string) []settings.Unasked {
@@ -49,16 +46,13 @@ func OfAll() (all []settings.Unasked) {
 // the repository, which is that of the main work tree for a linked one, as what is trusted are contents; dir outside of a repository.
 // The user's home directory is not a project.
 func Items(files []settings.Unasked, dir string) (root string, items []trust.Item) {
-	if len(files) == 0 {
-		return dir, nil
-	}
-	dir = real(dir)
+	dir = repofile.Real(dir)
 	top, _ := repofile.GitDir(dir)
 	top = cmp.Or(top, dir)
 	root = cmp.Or(repofile.MainTree(top), top)
 	home, _ := os.UserHomeDir() // without one, nothing is in it
 	if home != "" {
-		home = real(home)
+		home = repofile.Real(home)
 	}
 	for at := dir; at != home; at = filepath.Dir(at) {
 		for _, f := range files {
@@ -80,17 +74,6 @@ func Items(files []settings.Unasked, dir string) (root string, items []trust.Ite
 	return root, items
 }
 
-// real returns a path that is absolute and without links, as far as it exists.
-func real(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	if p, err := filepath.EvalSymlinks(path); err == nil {
-		path = p
-	}
-	return path
-}
-
 // named returns the files in a directory that a path stands for.
 func named(dir, pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
@@ -100,7 +83,7 @@ func named(dir, pattern string) []string {
 	if err != nil {
 		return nil
 	}
-	return found[:min(len(found), maxFiles)]
+	return found
 }
 
 // read returns the items of a file: one for each key, or one for the whole file if it is a program, or cannot be read.
@@ -141,11 +124,14 @@ func read(f settings.Unasked, top, dir, name string) (items []trust.Item) {
 		}
 		var words []string
 		texts(v, func(s string) { words = append(words, s) })
-		text, err := json.MarshalIndent(trust.Masked(v), "", "  ")
-		if err != nil {
-			continue // values of a parsed file always encode
+		var text strings.Builder
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false) // && of a command is shown as it is
+		e.SetIndent("", "  ")
+		if err := e.Encode(trust.Masked(v)); err != nil { // a number that JSON does not have
+			return []trust.Item{trust.Whole(rel, whole, "what the agent makes of "+key, data)}
 		}
-		items = append(items, trust.New(top, dir, rel, key, string(text), words...))
+		items = append(items, trust.New(top, dir, rel, key, text.String(), words...))
 	}
 	return items
 }
@@ -159,17 +145,23 @@ func Check(store trust.Store) func(agents []adapter.Descriptor, dir string) erro
 		var files []settings.Unasked
 		for _, d := range agents {
 			files = append(files, d.Unasked...)
+			if d.Unasked == nil { // another agent may be described that has the program of one
+				files = append(files, Of(d.Command)...)
+			}
 		}
 		return Hinted(store.Check(Items(files, dir)), dir)
 	}
 }
 
-// Hinted returns a refusal of what would run in dir with what to type, which is not to trust the repository if dir is in a linked work tree
-// that differs.
+// Hinted returns a refusal of what would run in dir with what to type: the files of dir may be other ones than those of the root of its
+// repository, or of its main work tree.
 func Hinted(err error, dir string) error {
 	e, ok := errors.AsType[*execution.Error](err)
-	if !ok || e.Code != execution.CodeUntrusted || repofile.MainTree(real(dir)) == "" {
+	if !ok || e.Code != execution.CodeUntrusted {
 		return err
+	}
+	if repofile.MainTree(dir) == "" {
+		return e.WithHint("drawbar trust %s shows it and asks; --trust trusts it as it is", dir)
 	}
 	return e.WithHint("drawbar trust %s shows it and asks; if the run made this worktree, commit the change that you have trusted", dir)
 }

@@ -2,6 +2,7 @@ package unasked_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,15 +52,16 @@ func TestItems(t *testing.T) {
 		files map[string]string
 		want  []string
 	}{
-		"nothing":             {nil, nil},
-		"nothing that runs":   {map[string]string{"mcp.json": `{"servers":{},"other":1}`, ".a/settings.jsonc": `{}`, ".env": "KEY=1\n# A_URL=x"}, nil},
-		"keys":                {map[string]string{"mcp.json": `{"servers":{"a":1},"login":{"helper":"x"}}`}, []string{"mcp.json login.helper", "mcp.json servers"}},
-		"comments":            {map[string]string{".a/settings.jsonc": "{ // hooks\n\"hooks\":[\"x\"],}"}, []string{".a/settings.jsonc hooks"}},
-		"a byte order mark":   {map[string]string{"mcp.json": "\ufeff" + `{"servers":["x"]}`}, []string{"mcp.json servers"}},
-		"front matter":        {map[string]string{".a/x.md": "---\nhooks: {a: b}\n---\ntext", ".a/y.md": "---\nname: y\n---\n", ".a/z.md": "hooks: x"}, []string{".a/x.md hooks"}},
-		"programs":            {map[string]string{".a/plugins/x.js": "", ".a/plugins/[y].ts": "", ".a/plugins/z.md": "", ".a/plugins/d.js/x": ""}, []string{".a/plugins/[y].ts the whole file", ".a/plugins/x.js the whole file"}},
-		"variables":           {map[string]string{".env": "export A_URL = 'x'\nSECRET=y\nPATH=z"}, []string{".env variables"}},
-		"what cannot be read": {map[string]string{"mcp.json": `{"servers":`, ".a/x.md": "---\n: [\n---\n"}, []string{".a/x.md the whole file", "mcp.json the whole file"}},
+		"nothing":                          {nil, nil},
+		"nothing that runs":                {map[string]string{"mcp.json": `{"servers":{},"other":1}`, ".a/settings.jsonc": `{}`, ".env": "KEY=1\n# A_URL=x"}, nil},
+		"keys":                             {map[string]string{"mcp.json": `{"servers":{"a":1},"login":{"helper":"x"}}`}, []string{"mcp.json login.helper", "mcp.json servers"}},
+		"comments":                         {map[string]string{".a/settings.jsonc": "{ // hooks\n\"hooks\":[\"x\"],}"}, []string{".a/settings.jsonc hooks"}},
+		"a byte order mark":                {map[string]string{"mcp.json": "\ufeff" + `{"servers":["x"]}`}, []string{"mcp.json servers"}},
+		"front matter":                     {map[string]string{".a/x.md": "---\nhooks: {a: b}\n---\ntext", ".a/y.md": "---\nname: y\n---\n", ".a/z.md": "hooks: x"}, []string{".a/x.md hooks"}},
+		"programs":                         {map[string]string{".a/plugins/x.js": "", ".a/plugins/[y].ts": "", ".a/plugins/z.md": "", ".a/plugins/d.js/x": ""}, []string{".a/plugins/[y].ts the whole file", ".a/plugins/x.js the whole file"}},
+		"variables":                        {map[string]string{".env": "export A_URL = 'x'\nSECRET=y\nPATH=z"}, []string{".env variables"}},
+		"a number that JSON does not have": {map[string]string{".a/x.md": "---\nhooks: {a: b, n: .nan}\n---\n"}, []string{".a/x.md the whole file"}},
+		"what cannot be read":              {map[string]string{"mcp.json": `{"servers":`, ".a/x.md": "---\n: [\n---\n"}, []string{".a/x.md the whole file", "mcp.json the whole file"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,6 +71,37 @@ func TestItems(t *testing.T) {
 				t.Errorf("%q, want %q", places(items), c.want)
 			}
 		})
+	}
+}
+
+// TestMany: however many files there are, none is left out; a command is shown as it is.
+func TestMany(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	dir := t.TempDir()
+	all := map[string]string{"mcp.json": `{"servers":["a && b"]}`}
+	for i := range 1200 {
+		all[fmt.Sprintf(".a/plugins/%04d.js", i)] = ""
+	}
+	put(t, dir, all)
+	if _, items := unasked.Items(files, dir); len(items) != 1201 || !strings.Contains(items[0].Runs, "a && b") {
+		t.Errorf("%d items, first %q", len(items), items[0].Runs)
+	}
+}
+
+// TestOtherNames: an agent that another entry describes is known by its program.
+func TestOtherNames(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"mcp.json": `{"servers":["x"]}`})
+	adapter.Register(func() adapter.Descriptor {
+		return adapter.Descriptor{Name: "echo", Command: "echo-cli", Unasked: files, New: func() adapter.Adapter { return nil }}
+	})
+	allow := unasked.Check(trust.Store{File: filepath.Join(t.TempDir(), "trust.json")})
+	for command, want := range map[string]bool{"echo-cli": true, "/usr/bin/echo-cli": true, "other": false} {
+		err := allow([]adapter.Descriptor{{Name: "mine", Command: command, Described: true}}, dir)
+		if e, ok := errors.AsType[*execution.Error](err); (err != nil) != want || ok && !strings.Contains(e.Hint, "drawbar trust "+dir) {
+			t.Errorf("%s: %v", command, err)
+		}
 	}
 }
 
