@@ -83,7 +83,7 @@ func (s Store) Pending(root string, items []Item) ([]Change, error) {
 	}
 	var list []Change
 	for _, i := range items {
-		if i.problem() == "" && slices.ContainsFunc(trusted, func(t Item) bool { return t.digest() == i.digest() }) {
+		if i.problem() == "" && slices.ContainsFunc(trusted, func(t Item) bool { return Same(t, i) }) {
 			continue
 		}
 		c := Change{Item: i}
