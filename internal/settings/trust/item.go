@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/drawbar/drawbar/internal/base/repofile"
 	"github.com/drawbar/drawbar/internal/base/secret"
@@ -177,7 +178,14 @@ func (i Item) problem() string {
 
 // Same reports whether two items are the same thing with the same content.
 func Same(a, b Item) bool {
-	return a.sameplace(b) && a.Runs == b.Runs && slices.Equal(a.Files, b.Files)
+	return a.sameplace(b) && equal(a.Runs, b.Runs) && slices.EqualFunc(a.Files, b.Files, func(x, y File) bool {
+		return equal(x.Path, y.Path) && x.SHA256 == y.SHA256 && x.Problem == y.Problem
+	})
+}
+
+// equal compares texts as the store's file keeps them, which has no invalid UTF-8.
+func equal(a, b string) bool {
+	return a == b || utf8.ValidString(a) != utf8.ValidString(b) && string([]rune(a)) == string([]rune(b))
 }
 
 // Covers reports whether o, the item of another directory, runs the same and names no file with other content. It may lack files of i.
@@ -185,4 +193,4 @@ func (i Item) Covers(o Item) bool {
 	return i.sameplace(o) && i.Runs == o.Runs && o.problem() == "" && !slices.ContainsFunc(o.Files, func(f File) bool { return !slices.Contains(i.Files, f) })
 }
 
-func (i Item) sameplace(o Item) bool { return i.File == o.File && i.Place == o.Place }
+func (i Item) sameplace(o Item) bool { return equal(i.File, o.File) && equal(i.Place, o.Place) }

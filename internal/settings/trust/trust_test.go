@@ -232,3 +232,20 @@ func TestCovers(t *testing.T) {
 		t.Error("another content is covered")
 	}
 }
+
+// TestInvalidText: what is not UTF-8 can be trusted, and stays trusted.
+func TestInvalidText(t *testing.T) {
+	root := t.TempDir()
+	s := Store{File: filepath.Join(root, "trust.json")}
+	i := Item{File: "a\xff", Place: "p\xfe\xff", Runs: "x\xff\xff", Files: []File{{Path: "f\xff", SHA256: "1"}}}
+	if err := s.Trust(t.Context(), root, []Item{i}, false); err != nil {
+		t.Fatal(err)
+	}
+	if pending, err := s.Pending(root, []Item{i}); err != nil || len(pending) != 0 {
+		t.Errorf("%v, %v", pending, err)
+	}
+	i.Files[0].SHA256 = "2"
+	if pending, err := s.Pending(root, []Item{i}); err != nil || len(pending) != 1 || pending[0].Was == nil {
+		t.Errorf("another content: %v, %v", pending, err)
+	}
+}
